@@ -36,11 +36,14 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS) -I.
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
-ROOMS   := net xdp rdma roce roce/cm smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
-           explain/flow explain/smc explain/join explain/show explain/story explain/page \
-           explain/replay explain/replay/smc base host
+ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
+           explain/flow explain/smc explain/tcp explain/iwarp explain/join explain/show explain/story explain/page \
+           explain/replay explain/replay/smc explain/replay/iwarp base host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+# libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it
+VERBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/*.c))
+CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c))
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
 # what a program includes: nornic/nornic.h has it all
 API_HEADERS    := $(filter-out nornic/engine.h,$(wildcard nornic/*.h))
@@ -55,7 +58,7 @@ ENGINE_HEADERS := nornic/engine.h net/port.h xdp/xdp.h \
 PUBLIC_HEADERS := $(API_HEADERS) $(ENGINE_HEADERS)
 
 .PHONY: all help
-all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
+all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) verbs ## build/nornic, build/libnornic.a, build/lib
 	@:
 
 help: ## this list
@@ -70,6 +73,21 @@ $(BUILD)/libnornic.so: $(LIB_OBJ) nornic.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libnornic.so.0 -Wl,--version-script=nornic.map -Wl,-z,defs $(ALL_LDFLAGS) \
 	    -o $@ $(LIB_OBJ) $(LIBS)
+
+# their names stand in version nodes, as programs ask for them; whatever else is inside stays there
+.PHONY: verbs
+verbs: $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
+
+$(BUILD)/lib/libibverbs.so.1: $(VERBS_OBJ) $(BUILD)/libnornic.a verbs/libibverbs.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=verbs/libibverbs.map \
+	    -Wl,-Bsymbolic -Wl,-z,defs -Wl,--undefined=nornic_cm_open $(ALL_LDFLAGS) -o $@ $(VERBS_OBJ) \
+	    $(BUILD)/libnornic.a $(LIBS)
+
+$(BUILD)/lib/librdmacm.so.1: $(CMA_OBJ) $(BUILD)/lib/libibverbs.so.1 verbs/cm/librdmacm.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -shared -Wl,-soname,librdmacm.so.1 -Wl,--version-script=verbs/cm/librdmacm.map \
+	    -Wl,-Bsymbolic -Wl,-z,defs $(ALL_LDFLAGS) -o $@ $(CMA_OBJ) $(BUILD)/lib/libibverbs.so.1
 
 $(BUILD)/nornic: $(CLI_OBJ) $(BUILD)/libnornic.a
 	$(call say,LD,$@)
@@ -126,7 +144,7 @@ $(BUILD)/test/sim_parts.a: $(SIM_PARTS:%.c=$(BUILD)/%.o)
 
 define test_program
 $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
-                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) \
+                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(if $(filter verbs,$(1)),$(VERBS_OBJ)) \
                         $(if $(filter explain explain_truth,$(1)),$(BUILD)/test/sim_parts.a) $(BUILD)/test/smcr_pair.a \
                         $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
@@ -201,6 +219,11 @@ interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@test/interop/run
 
+.PHONY: interop-iwarp
+interop-iwarp: all ## the same with software iWARP alone
+	@test/tools/deps.sh build test interop
+	@test/interop/run iwarp siw
+
 .PHONY: incast-plot
 incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/incast.svg
 	$(Q)NORNIC_INCAST_CSV=$(BUILD)/incast.csv $(BUILD)/test/sim/run --filter incast/record -q
@@ -214,7 +237,7 @@ explain-shots: all ## draw docs/explain-*.png: the pages of `nornic explain --ht
 explain-truth: $(EXPLAIN_TRUTH) ## judge what explain says of simulated runs, and write the table in docs/explain.md
 	$(Q)$(EXPLAIN_TRUTH) table docs/explain.md
 
-BENCHES := $(addprefix $(BUILD)/bench/,blast datagrams flooder scale socket_load trains)
+BENCHES := $(addprefix $(BUILD)/bench/,blast datagrams flooder iwarp_load ping scale socket_load trains)
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -226,32 +249,43 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@echo
 	@bench/udp
 	@echo
+	@bench/latency
+	@echo
 	@bench/flood
 	@echo
 	@bench/sockets
+	@echo
+	@bench/iwarp
 	@echo
 	@$(BUILD)/bench/scale
 	@echo
 	@$(BUILD)/bench/trains
 	@echo
 	@bench/explain
+	@echo
+	@bench/processes
+	@echo
+	@bench/plots
 
 # --- installing it ---
 DEST := $(DESTDIR)$(prefix)
 LIB  := $(DESTDIR)$(libdir)
+# apart from the distribution's, in whose place they are only where LD_LIBRARY_PATH says so; `nornic run` looks there
+VERBS_LIB := $(DEST)/lib/nornic
 # The headers of the rooms stand below nornic/ there, and include each other by that.
 INSTALLED_HEADERS := $(patsubst %,$(DEST)/include/nornic/%,$(PUBLIC_HEADERS:nornic/%=%))
 # where shells look for completions; bash wants the name of the command alone
 BASH_COMPLETION := bash-completion/completions/nornic.bash
 COMPLETIONS     := $(BASH_COMPLETION) zsh/site-functions/_nornic fish/vendor_completions.d/nornic.fish
 .PHONY: install uninstall
-install: all $(BUILD)/libnornic.so ## command, library, headers, man page, completions into DESTDIR and PREFIX
+install: all verbs $(BUILD)/libnornic.so ## command, library, headers, man page, completions into DESTDIR and PREFIX
 	$(Q)install -d $(DEST)/{bin,share/man/man1} $(LIB)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
 	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
 	$(Q)install -m644 $(BUILD)/libnornic.a $(LIB)/
 	$(Q)install -m755 $(BUILD)/libnornic.so $(LIB)/libnornic.so.$(VERSION)
 	$(Q)ln -sf libnornic.so.$(VERSION) $(LIB)/libnornic.so.0
 	$(Q)ln -sf libnornic.so.0 $(LIB)/libnornic.so
+	$(Q)install -Dm755 -t $(VERBS_LIB) $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
 	$(Q)$(foreach h,$(PUBLIC_HEADERS),sed -E 's|^#include "(nornic/)?(.*)"|#include <nornic/\2>|' $(h) | \
 	    install -m644 /dev/stdin $(DEST)/include/nornic/$(h:nornic/%=%) &&) true
 	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@LIBDIR@|$(libdir)|; s|@VERSION@|$(VERSION)|' nornic.pc.in \
@@ -262,7 +296,7 @@ install: all $(BUILD)/libnornic.so ## command, library, headers, man page, compl
 
 uninstall: ## remove what install put there
 	$(Q)rm -f $(DEST)/bin/nornic $(LIB)/libnornic.{a,so,so.0,so.$(VERSION)} $(LIB)/pkgconfig/nornic.pc
-	$(Q)rm -rf $(DEST)/include/nornic $(DEST)/share/man/man1/nornic.1
+	$(Q)rm -rf $(DEST)/include/nornic $(VERBS_LIB) $(DEST)/share/man/man1/nornic.1
 	$(Q)rm -f $(addprefix $(DEST)/share/,$(COMPLETIONS) $(basename $(BASH_COMPLETION)))
 
 # --- tidying ---

@@ -7,7 +7,7 @@
  *
  *     datagrams [--json] NETNS_0 NETNS_1 [WORD...]      loads whose names have one of the words
  *
- * In NETNS_i is interface nni with 10.77.0.(i+1). */
+ * In NETNS_i is interface nni with 10.77.0.(i+1) and fd77::(i+1). What does not fit its MTU is left out. */
 #define _GNU_SOURCE /* setns(), program_invocation_short_name */
 #include "bench/pair.h"
 
@@ -21,15 +21,16 @@
 #include "net/udp_frame.h"
 #include "net/udp_port.h"
 
-#define REPETITIONS  9u
-#define RUN_NS       (100 * NS_PER_MS) /* of processor time */
-#define MEMORY_BYTES (1u << 20)
-#define TCP_BYTES    (128u << 10) /* of a write, as iperf3 has it */
-#define TRAIN_BYTES  65507u       /* the longest datagram over IPv4 */
-#define TRAIN_PKTS   64u
-#define HEADER_BYTES 16u /* BTH and ICRC, which the blaster leaves empty */
-#define RAW_TRAINS   8u  /* of a round */
-#define SOCKET_BYTES (32 << 20)
+#define REPETITIONS    9u
+#define RUN_NS         (100 * NS_PER_MS) /* of processor time */
+#define MEMORY_BYTES   (1u << 20)
+#define TCP_BYTES      (128u << 10) /* of a write, as iperf3 has it */
+#define TRAIN_BYTES    65507u       /* the longest datagram over IPv4 */
+#define TRAIN_PKTS     64u
+#define HEADER_BYTES   16u /* BTH and ICRC, which the blaster leaves empty */
+#define RAW_TRAINS     8u  /* of a round */
+#define SOCKET_BYTES   (32 << 20)
+#define OVERHEAD_BYTES 80u /* of a packet: at most IPv6, UDP, BTH, RETH and ICRC */
 
 enum kind { KIND_NORNIC, KIND_RAW, KIND_TCP };
 
@@ -42,14 +43,18 @@ static const struct row rows[] = {
     {KIND_TCP, {.name = "tcp", .bytes = TCP_BYTES}},
     {KIND_RAW, {.name = "raw-1024", .pmtu = NORNIC_MTU_1024, .bytes = 1024}},
     {KIND_RAW, {.name = "raw-4096", .pmtu = NORNIC_MTU_4096, .bytes = 4096}},
-    {KIND_NORNIC, {"write-1M-1024", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 1u << 20, 4}},
-    {KIND_NORNIC, {"send-1M-1024", NORNIC_WR_SEND, NORNIC_MTU_1024, 1u << 20, 4}},
-    {KIND_NORNIC, {"read-1M-1024", NORNIC_WR_RDMA_READ, NORNIC_MTU_1024, 1u << 20, 4}},
-    {KIND_NORNIC, {"write-1M-4096", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_4096, 1u << 20, 4}},
-    {KIND_NORNIC, {"send-1M-4096", NORNIC_WR_SEND, NORNIC_MTU_4096, 1u << 20, 4}},
-    {KIND_NORNIC, {"read-1M-4096", NORNIC_WR_RDMA_READ, NORNIC_MTU_4096, 1u << 20, 4}},
-    {KIND_NORNIC, {"write-64", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 64, DEPTH_MAX}},
-    {KIND_NORNIC, {"send-64", NORNIC_WR_SEND, NORNIC_MTU_1024, 64, DEPTH_MAX}},
+    {KIND_NORNIC, {"write-1M-1024", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 1u << 20, 4, 1, false}},
+    {KIND_NORNIC, {"send-1M-1024", NORNIC_WR_SEND, NORNIC_MTU_1024, 1u << 20, 4, 1, false}},
+    {KIND_NORNIC, {"read-1M-1024", NORNIC_WR_RDMA_READ, NORNIC_MTU_1024, 1u << 20, 4, 1, false}},
+    {KIND_NORNIC, {"write-1M-1024-v6", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 1u << 20, 4, 1, true}},
+    {KIND_NORNIC, {"write-1M-4096", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_4096, 1u << 20, 4, 1, false}},
+    {KIND_NORNIC, {"send-1M-4096", NORNIC_WR_SEND, NORNIC_MTU_4096, 1u << 20, 4, 1, false}},
+    {KIND_NORNIC, {"read-1M-4096", NORNIC_WR_RDMA_READ, NORNIC_MTU_4096, 1u << 20, 4, 1, false}},
+    {KIND_NORNIC, {"write-1M-4096-v6", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_4096, 1u << 20, 4, 1, true}},
+    {KIND_NORNIC, {"write-64", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 64, DEPTH_MAX, 1, false}},
+    {KIND_NORNIC, {"send-64", NORNIC_WR_SEND, NORNIC_MTU_1024, 64, DEPTH_MAX, 1, false}},
+    {KIND_NORNIC, {"write-64-16qp", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 64, DEPTH_MAX, QPS_MAX, false}},
+    {KIND_NORNIC, {"send-64-16qp", NORNIC_WR_SEND, NORNIC_MTU_1024, 64, DEPTH_MAX, QPS_MAX, false}},
 };
 
 static const char *netns[2];
@@ -85,14 +90,14 @@ static struct took run_nornic(const struct load *load)
     struct took took = {.amount = 0};
     for (int i = 0; i < 2; i++) {
         struct net_interface interface;
-        const struct nornic_gid gid = bench_gid(i);
+        const struct nornic_gid gid = gid_of(load, i);
         enter(i);
         check(net_interface_get(i ? "nn1" : "nn0", &interface, &why), "interface");
         check(net_udp_open(&(struct net_udp_config){.interface = &interface, .addr = gid.addr}, &ports[i],
                            &why),
               why.text);
     }
-    open_pair(&p, ports, MEMORY_BYTES, load->pmtu);
+    open_pair(&p, ports, MEMORY_BYTES, load);
     uint64_t start_ns = clock_ns(), now_ns = start_ns, done = 0;
     for (uint32_t i = 0; i < load->depth; i++)
         post(&p, load);
@@ -223,8 +228,12 @@ static bool is_small(const struct row *row)
     return row->load.bytes < 1024;
 }
 
+static uint32_t mtu_bytes; /* of the interfaces */
+
 static bool is_chosen(const struct row *row, int words, char **word)
 {
+    if (nornic_mtu_bytes(row->load.pmtu) + OVERHEAD_BYTES > mtu_bytes)
+        return false;
     for (int i = 0; i < words; i++)
         if (strstr(row->load.name, word[i]))
             return true;
@@ -277,7 +286,7 @@ static void print_row(size_t i, bool json)
         puts("}");
         return;
     }
-    printf("%-16s %7.1f ns %7.1f ns %9.2f %-6s", row->load.name, side[0], side[1], rate, unit);
+    printf("%-18s %7.1f ns %7.1f ns %9.2f %-6s", row->load.name, side[0], side[1], rate, unit);
     if (compares)
         printf(" %7.2f %7.2f", to_tcp, to_raw);
     putchar('\n');
@@ -292,14 +301,19 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: datagrams [--json] NETNS_0 NETNS_1 [WORD...]\n");
         return 2;
     }
+    struct net_interface interface;
+    struct nornic_error why;
     netns[0] = argv[1];
     netns[1] = argv[2];
+    enter(0);
+    check(net_interface_get("nn0", &interface, &why), "interface");
+    mtu_bytes = interface.mtu_bytes;
     for (unsigned r = 0; r < REPETITIONS; r++)
         for (size_t i = 0; i < array_len(rows); i++)
             if (is_chosen(&rows[i], argc - 3, argv + 3))
                 measure(&rows[i], &figures[i], r);
     if (!json)
-        printf("%-16s %10s %10s %16s %7s %7s\n", "", "side 0", "side 1", "slower side", "to TCP", "to raw");
+        printf("%-18s %10s %10s %16s %7s %7s\n", "", "side 0", "side 1", "slower side", "to TCP", "to raw");
     for (size_t i = 0; i < array_len(rows); i++)
         if (is_chosen(&rows[i], argc - 3, argv + 3))
             print_row(i, json);

@@ -44,11 +44,17 @@ static inline struct nornic_gid bench_gid(int side)
                                .mac = {{2, 0, 0, 0, 0, (uint8_t)(side + 1)}}};
 }
 
-/* Takes a fresh RC queue pair of `side` to RTS, connected to `dest_qpn` of the other one. */
-static inline void bench_connect(struct roce_qp *qp, int side, uint32_t dest_qpn, enum nornic_mtu pmtu,
-                                 uint8_t rd_atomic, uint64_t now_ns)
+/* The same of IPv6: fd77::1 and fd77::2. */
+static inline struct nornic_gid bench_gid_v6(int side)
 {
-    const struct nornic_gid to = bench_gid(!side);
+    return (struct nornic_gid){.addr = {.b = {0xfd, 0x77, [15] = (uint8_t)(side + 1)}},
+                               .mac = {{2, 0, 0, 0, 0, (uint8_t)(side + 1)}}};
+}
+
+/* Takes a fresh RC queue pair to RTS, connected to `dest_qpn` at `to`. */
+static inline void bench_connect_to(struct roce_qp *qp, const struct nornic_gid *to, uint32_t dest_qpn,
+                                    enum nornic_mtu pmtu, uint8_t rd_atomic, uint64_t now_ns)
+{
     struct nornic_qp_attr a = {.state = NORNIC_QPS_INIT,
                                .port = 1,
                                .access_flags = BENCH_REMOTE,
@@ -59,7 +65,7 @@ static inline void bench_connect(struct roce_qp *qp, int side, uint32_t dest_qpn
                                .max_rd_atomic = rd_atomic,
                                .max_dest_rd_atomic = rd_atomic,
                                .dest_qpn = dest_qpn,
-                               .av = {.dgid = to.addr, .hop_limit = 64, .dst_mac = to.mac}};
+                               .av = {.dgid = to->addr, .hop_limit = 64, .dst_mac = to->mac}};
     check(roce_qp_modify(qp, &a,
                          NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
                          now_ns),
@@ -76,6 +82,14 @@ static inline void bench_connect(struct roce_qp *qp, int side, uint32_t dest_qpn
                              NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
                          now_ns),
           "RTS");
+}
+
+/* One of `side`, to `dest_qpn` of the other one. */
+static inline void bench_connect(struct roce_qp *qp, int side, uint32_t dest_qpn, enum nornic_mtu pmtu,
+                                 uint8_t rd_atomic, uint64_t now_ns)
+{
+    const struct nornic_gid to = bench_gid(!side);
+    bench_connect_to(qp, &to, dest_qpn, pmtu, rd_atomic, now_ns);
 }
 
 #endif

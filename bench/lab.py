@@ -19,7 +19,8 @@ class BenchError(Exception):
 class Lab:
     """Two namespaces and a veth pair, removed on exit, whatever happens."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, mtu=VETH_MTU):
+        self.mtu = mtu
         self.names = [f"nn-bench-{pid}-a", f"nn-bench-{pid}-b"]
         self.running = []
 
@@ -28,11 +29,12 @@ class Lab:
         try:
             for name in self.names:
                 ip("netns", "add", name)
-            ip("link", "add", "nn0", "netns", a, "mtu", str(VETH_MTU), "type", "veth",
-               "peer", "name", "nn1", "netns", b, "mtu", str(VETH_MTU))
+            ip("link", "add", "nn0", "netns", a, "mtu", str(self.mtu), "type", "veth",
+               "peer", "name", "nn1", "netns", b, "mtu", str(self.mtu))
             for i, name in enumerate(self.names):
                 ip("-n", name, "link", "set", "lo", "up")
                 ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", f"nn{i}")
+                ip("-n", name, "addr", "add", f"fd77::{i + 1}/64", "dev", f"nn{i}", "nodad")
                 ip("-n", name, "link", "set", f"nn{i}", "up")
         except BaseException:
             self.__exit__()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two devices of one process with a port each and a connected queue pair, driven by one thread: what
+/* Two devices of one process with a port each and connected queue pairs, driven by one thread: what
  * bench/trains.c and bench/datagrams.c measure with. */
 #ifndef NORNIC_BENCH_PAIR_H
 #define NORNIC_BENCH_PAIR_H
@@ -12,6 +12,7 @@
 #include "rdma/mem.h"
 
 #define DEPTH_MAX 256u
+#define QPS_MAX   16u
 
 /* Of processor time; a system call. */
 static inline uint64_t clock_ns(void)
@@ -27,35 +28,45 @@ struct side {
     struct rdma_pd *pd;
     struct rdma_cq *cq;
     struct rdma_mr *mr;
-    struct roce_qp *qp;
+    struct roce_qp *qps[QPS_MAX];
     uint8_t *memory;
     uint32_t memory_bytes;
     uint64_t random;
 };
 
-/* Two devices, a cable, and a connected queue pair each. */
+/* Two devices, a cable, and connected queue pairs. */
 struct pair {
     struct side side[2];
+    unsigned qps;
+    unsigned next_qp; /* of side 0, for the next message */
     uint32_t next_at; /* in the memory of both, of the next message */
 };
 
-/* What is measured: messages of `bytes`, `depth` of them under way. */
+/* What is measured: messages of `bytes`, `depth` of them under way, on all queue pairs together. */
 struct load {
     const char *name;
     enum nornic_wr_opcode opcode;
     enum nornic_mtu pmtu;
     uint32_t bytes, depth;
+    unsigned qps; /* 0: one */
+    bool is_v6;
 };
 
+static inline struct nornic_gid gid_of(const struct load *load, int side)
+{
+    return load->is_v6 ? bench_gid_v6(side) : bench_gid(side);
+}
+
 /* The device of side `i` and what its messages need. `s->port` is there, and is the side's from now on. */
-static inline void open_side(struct side *s, int i, uint32_t memory_bytes)
+static inline void open_side(struct side *s, int i, const struct load *load, unsigned qps,
+                             uint32_t memory_bytes)
 {
     s->random = bench_seed(i);
     struct roce_dev_config config = {.random = {.next = bench_random, .ctx = &s->random},
                                      .port_mtu_bytes = s->port->limits.mtu_bytes,
                                      .udp_socket = s->port->limits.is_udp_socket};
     check(roce_dev_create(&config, &s->dev), "device");
-    struct nornic_gid gid = bench_gid(i);
+    struct nornic_gid gid = gid_of(load, i);
     roce_dev_gid_add(s->dev, &gid);
     s->memory_bytes = memory_bytes;
     s->memory = malloc(memory_bytes);
@@ -73,27 +84,32 @@ static inline void open_side(struct side *s, int i, uint32_t memory_bytes)
         .recv_cq = s->cq,
         .caps = {
             .max_send_wr = DEPTH_MAX, .max_recv_wr = 2 * DEPTH_MAX, .max_send_sge = 1, .max_recv_sge = 1}};
-    check(roce_qp_create(s->dev, &qp, &s->qp), "queue pair");
+    for (unsigned q = 0; q < qps; q++)
+        check(roce_qp_create(s->dev, &qp, &s->qps[q]), "queue pair");
 }
 
 /* Opens side `i` of both on its port and connects them. */
 static inline void open_pair(struct pair *p, struct net_port *ports[2], uint32_t memory_bytes,
-                             enum nornic_mtu pmtu)
+                             const struct load *load)
 {
-    *p = (struct pair){.next_at = 0};
+    *p = (struct pair){.qps = load->qps ? load->qps : 1};
     for (int i = 0; i < 2; i++) {
         p->side[i].port = ports[i];
-        open_side(&p->side[i], i, memory_bytes);
+        open_side(&p->side[i], i, load, p->qps, memory_bytes);
     }
-    for (int i = 0; i < 2; i++)
-        bench_connect(p->side[i].qp, i, roce_qp_num(p->side[!i].qp), pmtu, 16, clock_ns());
+    for (unsigned q = 0; q < 2 * p->qps; q++) {
+        const struct nornic_gid to = gid_of(load, !(q % 2));
+        bench_connect_to(p->side[q % 2].qps[q / 2], &to, roce_qp_num(p->side[!(q % 2)].qps[q / 2]),
+                         load->pmtu, 16, clock_ns());
+    }
 }
 
 static inline void close_pair(struct pair *p)
 {
     for (int i = 0; i < 2; i++) {
         struct side *s = &p->side[i];
-        roce_qp_destroy(s->qp);
+        for (unsigned q = 0; q < p->qps; q++)
+            roce_qp_destroy(s->qps[q]);
         check(rdma_mr_dereg(s->mr), "region");
         check(rdma_cq_destroy(s->cq), "completion queue");
         check(rdma_pd_destroy(s->pd), "protection domain");
@@ -123,14 +139,17 @@ static inline void progress(struct side *s, uint64_t now_ns)
     }
 }
 
-/* Posts a message of side 0: they go through the memory of both, one behind the other, and begin anew. */
+/* Posts a message of side 0, whose queue pairs take turns. Messages go through the memory of both, one behind
+ * the other, and begin anew. */
 static inline void post(struct pair *p, const struct load *load)
 {
     struct side *from = &p->side[0], *to = &p->side[1];
     uint32_t at = p->next_at + load->bytes <= from->memory_bytes ? p->next_at : 0;
     struct nornic_sge local = {(uintptr_t)from->memory + at, load->bytes, from->mr->lkey};
     struct nornic_sge remote = {(uintptr_t)to->memory + at, load->bytes, to->mr->lkey};
+    unsigned q = p->next_qp;
     p->next_at = at + load->bytes;
+    p->next_qp = (q + 1) % p->qps;
     struct nornic_send_wr wr = {.sg_list = &local,
                                 .num_sge = 1,
                                 .opcode = load->opcode,
@@ -139,8 +158,8 @@ static inline void post(struct pair *p, const struct load *load)
                                 .rkey = to->mr->rkey};
     struct nornic_recv_wr recv = {.sg_list = &remote, .num_sge = 1};
     if (load->opcode == NORNIC_WR_SEND)
-        check(roce_post_recv(to->qp, &recv, NULL), "receive");
-    check(roce_post_send(from->qp, &wr, NULL), "post");
+        check(roce_post_recv(to->qps[q], &recv, NULL), "receive");
+    check(roce_post_send(from->qps[q], &wr, NULL), "post");
 }
 
 /* How many completions there are; each must be good. */

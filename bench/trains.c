@@ -20,12 +20,12 @@
 #define ROUNDS_A_CLOCK 16u
 
 static const struct load loads[] = {
-    {"WRITE, 1 MiB, path MTU 4096", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_4096, 1u << 20, 4},
-    {"WRITE, 1 MiB, path MTU 1024", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 1u << 20, 4},
-    {"READ, 1 MiB, path MTU 1024", NORNIC_WR_RDMA_READ, NORNIC_MTU_1024, 1u << 20, 4},
-    {"SEND, 64 KiB, path MTU 1024", NORNIC_WR_SEND, NORNIC_MTU_1024, 65536, 16},
-    {"SEND, 64 bytes", NORNIC_WR_SEND, NORNIC_MTU_1024, 64, DEPTH_MAX},
-    {"WRITE, 64 bytes", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 64, DEPTH_MAX},
+    {"WRITE, 1 MiB, path MTU 4096", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_4096, 1u << 20, 4, 1, false},
+    {"WRITE, 1 MiB, path MTU 1024", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 1u << 20, 4, 1, false},
+    {"READ, 1 MiB, path MTU 1024", NORNIC_WR_RDMA_READ, NORNIC_MTU_1024, 1u << 20, 4, 1, false},
+    {"SEND, 64 KiB, path MTU 1024", NORNIC_WR_SEND, NORNIC_MTU_1024, 65536, 16, 1, false},
+    {"SEND, 64 bytes", NORNIC_WR_SEND, NORNIC_MTU_1024, 64, DEPTH_MAX, 1, false},
+    {"WRITE, 64 bytes", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 64, DEPTH_MAX, 1, false},
 };
 
 static void open_ports(struct net_port *ends[2], int trains)
@@ -44,7 +44,7 @@ static double measure(const struct load *load, int trains)
     struct net_port *ends[2];
     struct pair p;
     open_ports(ends, trains);
-    open_pair(&p, ends, MEMORY_BYTES, load->pmtu);
+    open_pair(&p, ends, MEMORY_BYTES, load);
     uint64_t start_ns = clock_ns(), now_ns = start_ns, done = 0;
     unsigned rounds = 0;
     for (uint32_t i = 0; i < load->depth; i++)

@@ -12,6 +12,12 @@
  *
  *     datagram client packet:eth0 192.0.2.1 QPN
  *
+ * or one that asks a group, whose members answer; all of them have the QPN of multicast:
+ *
+ *     datagram server packet:eth0 239.1.2.3
+ *
+ *     datagram client packet:eth0 239.1.2.3 0xffffff
+ *
  *     cc datagram.c $(pkg-config --cflags --libs nornic) && ./a.out */
 #include <errno.h>
 #include <nornic/nornic.h>
@@ -182,14 +188,17 @@ static int run_both(void)
     return !is_heard;
 }
 
-/* Once it was asked it stays for a while, since its answer may get lost, and it is asked again. */
-static int serve(struct end *b)
+/* Once it was asked it stays as long as the asker may try, since its answer may get lost. Datagrams to
+ * `group`, unless it is NULL, arrive at the queue pair as well (ROCE section 10.5). */
+static int serve(struct end *b, const struct nornic_addr *group)
 {
+    check(group ? nornic_qp_attach_mcast(b->qp, group) : 0, "join the group");
     printf("listening: QPN 0x%06x\n", nornic_qp_num(b->qp));
     fflush(stdout);
     const int is_asked = answer(b, 30 * SECOND_NS);
-    while (is_asked && answer(b, SECOND_NS))
+    while (is_asked && answer(b, TRIES * SECOND_NS))
         ;
+    check(group ? nornic_qp_detach_mcast(b->qp, group) : 0, "leave the group");
     destroy(b);
     return !is_asked;
 }
@@ -212,16 +221,19 @@ int main(int argc, char **argv)
     struct end e = {.dev = NULL};
     struct nornic_dev_config config = {NORNIC_INIT(config), .port = argc > 2 ? argv[2] : NULL};
     struct nornic_dev *dev;
-    struct nornic_addr server;
-    const int is_server = argc == 3 && !strcmp(argv[1], "server");
+    struct nornic_addr server, group;
+    const int is_member = argc == 4 && !strcmp(argv[1], "server") && !nornic_addr_parse(argv[3], &group);
+    const int is_server = is_member || (argc == 3 && !strcmp(argv[1], "server"));
     const int is_client = argc == 5 && !strcmp(argv[1], "client") && !nornic_addr_parse(argv[3], &server);
     if (argc == 1)
         return run_both();
     if (!is_server && !is_client) {
-        fprintf(stderr, "usage: datagram, datagram server PORT, or datagram client PORT ADDRESS QPN\n");
+        fprintf(stderr,
+                "usage: datagram, datagram server PORT [GROUP], or datagram client PORT ADDRESS QPN\n");
         return 1;
     }
     check(nornic_dev_open(&config, &dev, &why), "device");
     create(&e, dev);
-    return is_server ? serve(&e) : ask(&e, &server, (uint32_t)strtoul(argv[4], NULL, 0));
+    return is_server ? serve(&e, is_member ? &group : NULL)
+                     : ask(&e, &server, (uint32_t)strtoul(argv[4], NULL, 0));
 }

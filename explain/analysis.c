@@ -11,6 +11,7 @@
 #include "explain/flow/place.h"
 #include "explain/flow/strict.h"
 #include "explain/flow/twice.h"
+#include "explain/iwarp/iwarp.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
 #include "roce/psn.h"
@@ -31,8 +32,9 @@ struct explain_analysis {
     struct explain_flows flows;
     struct explain_pauses pauses;
     struct explain_twice *twice;
-    struct explain_smc *smc; /* NULL until something of SMC-R is seen */
-    uint64_t last_ns;        /* of the newest packet */
+    struct explain_smc *smc;     /* NULL until something of SMC-R is seen */
+    struct explain_iwarp *iwarp; /* NULL until a TCP connection begins */
+    uint64_t last_ns;            /* of the newest packet */
     struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
@@ -63,6 +65,8 @@ void explain_analysis_destroy(struct explain_analysis *a)
     explain_twice_destroy(a->twice);
     if (a->smc)
         explain_smc_destroy(a->smc);
+    if (a->iwarp)
+        explain_iwarp_destroy(a->iwarp);
     free(a);
 }
 
@@ -223,6 +227,16 @@ static void take_smc(struct explain_analysis *a, struct explain_packet *packet, 
         packet->kind = EXPLAIN_SMC_TCP;
 }
 
+static void take_iwarp(struct explain_analysis *a, struct explain_packet *packet, struct explain_meaning *m)
+{
+    if (!a->iwarp && explain_iwarp_may_begin(packet))
+        a->iwarp = explain_iwarp_create(a->config.max_flow_bytes);
+    if (a->iwarp)
+        explain_iwarp_take(a->iwarp, packet, m);
+    if (packet->kind == EXPLAIN_IWARP && packet->len_bytes < packet->wire_bytes)
+        note_cut(packet, m);
+}
+
 static void take(struct explain_analysis *a, struct explain_packet *packet, struct explain_meaning *m)
 {
     a->last_ns = max_u64(a->last_ns, packet->time_ns);
@@ -235,6 +249,7 @@ static void take(struct explain_analysis *a, struct explain_packet *packet, stru
     take_smc(a, packet, m);
     if (packet->kind == EXPLAIN_SMC_TCP && packet->len_bytes < packet->wire_bytes)
         note_cut(packet, m);
+    take_iwarp(a, packet, m);
     explain_flows_settle(&a->flows, m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL);
     explain_twice_learn(a->twice, m);
     if (m->is_uncounted)
@@ -267,15 +282,19 @@ static struct explain_why why_closed(const struct explain_pair *pair, const stru
 }
 
 /* Sent more than once in vain, or once: then the capture does not show what its sender did about it. */
-static struct explain_why why_unanswered(const struct explain_pair *pair, const struct explain_sent *s)
+static struct explain_why why_unanswered(const struct explain_pair *pair, const struct explain_half *half,
+                                         const struct explain_sent *s)
 {
     bool is_again = s->time_ns != s->first_ns;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
     bool is_closed = pair->closed_number && pair->closed_ns >= s->time_ns;
     if (is_closed && pair->closed_ns - s->time_ns < EXPLAIN_ANSWER_NS)
         return why_closed(pair, s);
-    explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST,
-                      is_again || is_closed ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
+    enum explain_cause end = is_again || is_closed ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS;
+    if (explain_selective_has(half, s->psn)) /* it came, and waited for one before it */
+        explain_why_doubt(&why, EXPLAIN_CAUSE_ANSWER_LOST, end, EXPLAIN_CAUSE_NONE);
+    else
+        explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST, end);
     explain_why_prove(&why, s->number, "the newest copy");
     return why;
 }
@@ -343,7 +362,7 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_finding *
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
         snprintf(f->words, sizeof f->words, "PSN 0x%06x asked for an ACK that is not in this capture",
                  s->psn);
-        struct explain_why why = why_unanswered(pair, s);
+        struct explain_why why = why_unanswered(pair, half, s);
         if (why.cause == EXPLAIN_CAUSE_PEER_GONE)
             snprintf(f->words, sizeof f->words,
                      "PSN 0x%06x asked for an ACK that is not in this capture; most likely the other end was "
@@ -392,6 +411,8 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
     }
     while (n < max && a->smc && explain_smc_next_unanswered(a->smc, a->last_ns, &findings[n]))
         n++;
+    while (n < max && a->iwarp && explain_iwarp_next_open(a->iwarp, a->last_ns, &findings[n]))
+        n++;
     return n;
 }
 
@@ -436,4 +457,19 @@ uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
 const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *a, uint32_t id)
 {
     return a->smc ? explain_smc_group(a->smc, id) : NULL;
+}
+
+uint32_t explain_analysis_iwarp_conn_count(const struct explain_analysis *a)
+{
+    return a->iwarp ? explain_iwarp_conn_count(a->iwarp) : 0;
+}
+
+const struct explain_iwarp_conn *explain_analysis_iwarp_conn(const struct explain_analysis *a, uint32_t id)
+{
+    return a->iwarp ? explain_iwarp_conn(a->iwarp, id) : NULL;
+}
+
+uint32_t explain_analysis_iwarp_forgotten(const struct explain_analysis *a)
+{
+    return a->iwarp ? explain_iwarp_forgotten(a->iwarp) : 0;
 }

@@ -43,4 +43,10 @@ uint32_t explain_analysis_smc_group_count(const struct explain_analysis *analysi
 const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *analysis,
                                                            uint32_t id);
 
+/* The same of iWARP connections, and how many were dropped. */
+uint32_t explain_analysis_iwarp_conn_count(const struct explain_analysis *analysis);
+const struct explain_iwarp_conn *explain_analysis_iwarp_conn(const struct explain_analysis *analysis,
+                                                             uint32_t id);
+uint32_t explain_analysis_iwarp_forgotten(const struct explain_analysis *analysis);
+
 #endif

@@ -14,6 +14,7 @@
 
 #include "host/channel.h"
 #include "host/host.h"
+#include "host/iw.h"
 #include "nornic/nornic.h"
 #include "rdma/mr.h"
 #include "rdma/mw.h"
@@ -42,7 +43,8 @@ enum host_api_kind {
 
 struct nornic_dev {
     struct host_dev *host;
-    struct roce_dev *engine;
+    struct roce_dev *engine; /* NULL: an iWARP device */
+    struct host_iw *iw;      /* NULL: it speaks RoCE */
     bool has_thread;
     bool has_peer_mac; /* one end of a cable in memory: every address is behind `peer_mac` */
     struct nornic_mac peer_mac;
@@ -99,11 +101,15 @@ struct nornic_xrcd {
 
 struct nornic_qp {
     struct nornic_dev *dev;
-    struct roce_qp *engine;
+    struct roce_qp *engine; /* NULL: of an iWARP device */
+    struct host_iw_qp *iw;  /* NULL: it speaks RoCE */
     enum nornic_qp_type type;
     void *ctx;
     pthread_mutex_t send_lock, recv_lock; /* who posts; both: who changes the state */
 };
+
+/* The domain that the objects of a device are made in. */
+struct rdma_domain *host_api_domain(const struct nornic_dev *dev);
 
 /* Memory for an object that the device counts from now on; and gives it back. NULL: no memory. */
 void *host_api_new(struct nornic_dev *dev, enum host_api_kind kind, size_t bytes);

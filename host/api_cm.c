@@ -8,21 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "host/api.h"
 #include "host/config.h"
 #include "host/cm.h"
+#include "host/iw_cm.h"
 #include "host/clock.h"
 #include "net/error.h"
 
 struct nornic_cm {
     struct nornic_dev *dev;
-    struct host_cm *host;
-    pthread_mutex_t lock; /* who takes an event */
+    struct host_cm *host;  /* NULL: of an iWARP device */
+    struct host_iw_cm *iw; /* NULL: it speaks RoCE */
+    pthread_mutex_t lock;  /* who takes an event */
 };
 
 struct nornic_cm_id {
     struct nornic_cm *cm;
-    struct host_cm_id *host;
+    struct host_cm_id *host; /* one of the two, as its CM has */
+    struct host_iw_id *iw;
     enum nornic_port_space space;
     void *ctx;
     pthread_mutex_t lock; /* the calls about it, which host/ wants from one thread at a time */
@@ -30,7 +34,8 @@ struct nornic_cm_id {
 
 struct record {
     struct nornic_cm_event event; /* first: the program holds a pointer to it */
-    struct host_cm_event *host;
+    struct host_cm_event *host;   /* one of the two */
+    struct host_iw_cm_event *iw;
 };
 
 /* --- life --- */
@@ -54,7 +59,7 @@ int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config
         .gid_type = own.gid_type,
         .peer_mac = dev->peer_mac,
     };
-    err = host_cm_open(dev->host, &host, &cm->host, why);
+    err = dev->iw ? host_iw_cm_open(dev->host, &cm->iw, why) : host_cm_open(dev->host, &host, &cm->host, why);
     if (err) {
         host_api_free(dev, HOST_API_CM, cm);
         return err;
@@ -66,7 +71,7 @@ int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config
 
 int nornic_cm_close(struct nornic_cm *cm)
 {
-    int err = host_cm_close(cm->host);
+    int err = cm->iw ? host_iw_cm_close(cm->iw) : host_cm_close(cm->host);
     if (err)
         return err;
     pthread_mutex_destroy(&cm->lock);
@@ -91,7 +96,8 @@ int nornic_cm_id_create(struct nornic_cm *cm, enum nornic_port_space space, void
     id->ctx = ctx;
     /* The last step: another thread may take an event about it before this call returns (the interface
      * goes), and finds it whole. */
-    int err = host_cm_create_id(cm->host, space, id, &id->host);
+    int err = cm->iw ? host_iw_cm_create_id(cm->iw, space, id, &id->iw)
+                     : host_cm_create_id(cm->host, space, id, &id->host);
     if (err) {
         pthread_mutex_destroy(&id->lock);
         free(id);
@@ -103,7 +109,10 @@ int nornic_cm_id_create(struct nornic_cm *cm, enum nornic_port_space space, void
 
 void nornic_cm_id_destroy(struct nornic_cm_id *id)
 {
-    host_cm_destroy_id(id->host);
+    if (id->iw)
+        host_iw_cm_destroy_id(id->iw);
+    else
+        host_cm_destroy_id(id->host);
     pthread_mutex_destroy(&id->lock);
     free(id);
 }
@@ -130,8 +139,13 @@ void nornic_cm_id_endpoints(struct nornic_cm_id *id, struct nornic_cm_endpoints 
 {
     struct roce_cm_endpoints ends;
     pthread_mutex_lock(&id->lock);
-    host_cm_id_endpoints(id->host, &ends);
+    if (id->iw)
+        host_iw_cm_id_endpoints(id->iw, out);
+    else
+        host_cm_id_endpoints(id->host, &ends);
     pthread_mutex_unlock(&id->lock);
+    if (id->iw)
+        return;
     *out = (struct nornic_cm_endpoints){.local = ends.local,
                                         .remote = ends.remote,
                                         .local_port = ends.local_port,
@@ -145,20 +159,22 @@ int nornic_cm_id_resolve_addr(struct nornic_cm_id *id, const struct nornic_addr 
                               struct nornic_error *why)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_resolve_addr(id->host, src, dst, dst_port, timeout_ns, why));
+    return unlock(id, id->iw ? host_iw_cm_resolve_addr(id->iw, src, dst, dst_port, why)
+                             : host_cm_resolve_addr(id->host, src, dst, dst_port, timeout_ns, why));
 }
 
 int nornic_cm_id_resolve_route(struct nornic_cm_id *id)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_resolve_route(id->host));
+    return unlock(id, id->iw ? host_iw_cm_resolve_route(id->iw) : host_cm_resolve_route(id->host));
 }
 
 int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr, uint16_t port,
                         unsigned backlog)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_listen(id->host, addr, port, backlog));
+    return unlock(id, id->iw ? host_iw_cm_listen(id->iw, addr, port, backlog)
+                             : host_cm_listen(id->host, addr, port, backlog));
 }
 
 int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp)
@@ -187,7 +203,8 @@ int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const st
     if (!is_of_device(id, qp) || (!qp && id->space != NORNIC_PS_UDP && (!param || !param->qp_num)))
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_connect(id->host, qp ? qp->engine : NULL, param));
+    return unlock(id, id->iw ? host_iw_cm_connect(id->iw, qp ? qp->iw : NULL, param)
+                             : host_cm_connect(id->host, qp ? qp->engine : NULL, param));
 }
 
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
@@ -195,52 +212,56 @@ int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const str
     if (!is_of_device(id, qp))
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_accept(id->host, qp ? qp->engine : NULL, param));
+    return unlock(id, id->iw ? host_iw_cm_accept(id->iw, qp ? qp->iw : NULL, param)
+                             : host_cm_accept(id->host, qp ? qp->engine : NULL, param));
 }
 
 int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                          uint32_t *mask)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_qp_attr(id->host, to, attr, mask));
+    return unlock(id, id->iw ? -EOPNOTSUPP : host_cm_qp_attr(id->host, to, attr, mask));
 }
 
 int nornic_cm_id_establish(struct nornic_cm_id *id)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_establish(id->host, NULL, 0));
+    return unlock(id, id->iw ? -EOPNOTSUPP : host_cm_establish(id->host, NULL, 0));
 }
 
 int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_reject(id->host, private_data, len_bytes));
+    return unlock(id, id->iw ? host_iw_cm_reject(id->iw, private_data, len_bytes)
+                             : host_cm_reject(id->host, private_data, len_bytes));
 }
 
 int nornic_cm_id_disconnect(struct nornic_cm_id *id)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_disconnect(id->host, NULL, 0));
+    return unlock(id, id->iw ? host_iw_cm_disconnect(id->iw) : host_cm_disconnect(id->host, NULL, 0));
 }
 
 int nornic_cm_id_join_mcast(struct nornic_cm_id *id, const struct nornic_addr *group,
                             struct nornic_error *why)
 {
     pthread_mutex_lock(&id->lock);
+    if (id->iw)
+        return unlock(id, net_error_set(why, EOPNOTSUPP, "iWARP has no multicast: it is over TCP"));
     return unlock(id, host_cm_join_multicast(id->host, group, why));
 }
 
 int nornic_cm_id_leave_mcast(struct nornic_cm_id *id, const struct nornic_addr *group)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_leave_multicast(id->host, group));
+    return unlock(id, id->iw ? -ENOENT : host_cm_leave_multicast(id->host, group));
 }
 
 /* --- events --- */
 
 int nornic_cm_fd(const struct nornic_cm *cm)
 {
-    return host_cm_fd(cm->host);
+    return cm->iw ? host_iw_cm_fd(cm->iw) : host_cm_fd(cm->host);
 }
 
 static void fill(struct nornic_cm_event *out, const struct host_cm_event *from)
@@ -266,29 +287,74 @@ static void fill(struct nornic_cm_event *out, const struct host_cm_event *from)
     memcpy(out->private_data, values->private_data, values->private_data_len);
 }
 
-/* A request came with an id of its own: from now on it stands on `id`, with its listener's `ctx`. */
-static void adopt(struct nornic_cm *cm, struct nornic_cm_id *id, const struct host_cm_event *request)
+static void fill_iw(struct nornic_cm_event *out, const struct host_iw_cm_event *from)
 {
-    const struct nornic_cm_id *listener = host_cm_id_ctx(request->listen_id);
+    *out = (struct nornic_cm_event){
+        .type = from->type,
+        .id = host_iw_cm_id_ctx(from->id),
+        .listen_id = from->listen_id ? host_iw_cm_id_ctx(from->listen_id) : NULL,
+        .status = from->status,
+        .responder_resources = from->responder_resources,
+        .initiator_depth = from->initiator_depth,
+        .private_data_len = (uint8_t)min_u32(from->private_data_len, NORNIC_CM_PRIVATE_BYTES),
+        .why = from->why,
+    };
+    memcpy(out->private_data, from->private_data, out->private_data_len);
+}
+
+/* A request came with an id of its own: from now on it stands on `id`, with its listener's `ctx`. */
+static void adopt(struct nornic_cm *cm, struct nornic_cm_id *id, const struct nornic_cm_id *listener)
+{
     init_id(id, cm);
-    id->host = request->id;
     id->space = listener->space;
     id->ctx = listener->ctx;
+}
+
+static void adopt_roce(struct nornic_cm *cm, struct nornic_cm_id *id, const struct host_cm_event *request)
+{
+    adopt(cm, id, host_cm_id_ctx(request->listen_id));
+    id->host = request->id;
     host_cm_id_set_ctx(request->id, id);
+}
+
+static void adopt_iw(struct nornic_cm *cm, struct nornic_cm_id *id, const struct host_iw_cm_event *request)
+{
+    adopt(cm, id, host_iw_cm_id_ctx(request->listen_id));
+    id->iw = request->id;
+    host_iw_cm_id_set_ctx(request->id, id);
+}
+
+static int take_roce(struct nornic_cm *cm, struct record *record, struct nornic_cm_id **spare)
+{
+    int err = host_cm_get_event(cm->host, &record->host, 0);
+    if (err)
+        return err;
+    if (record->host->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
+        adopt_roce(cm, *spare, record->host);
+        *spare = NULL;
+    }
+    fill(&record->event, record->host);
+    return 0;
+}
+
+static int take_iw(struct nornic_cm *cm, struct record *record, struct nornic_cm_id **spare)
+{
+    int err = host_iw_cm_get_event(cm->iw, &record->iw, 0);
+    if (err)
+        return err;
+    if (record->iw->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
+        adopt_iw(cm, *spare, record->iw);
+        *spare = NULL;
+    }
+    fill_iw(&record->event, record->iw);
+    return 0;
 }
 
 /* -EAGAIN: none waits. `spare` is memory for the id of a request; NULL afterwards when that was one. */
 static int take(struct nornic_cm *cm, struct record *record, struct nornic_cm_id **spare)
 {
     pthread_mutex_lock(&cm->lock);
-    int err = host_cm_get_event(cm->host, &record->host, 0);
-    if (!err) {
-        if (record->host->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
-            adopt(cm, *spare, record->host);
-            *spare = NULL;
-        }
-        fill(&record->event, record->host);
-    }
+    int err = cm->iw ? take_iw(cm, record, spare) : take_roce(cm, record, spare);
     pthread_mutex_unlock(&cm->lock);
     return err;
 }
@@ -301,7 +367,7 @@ int nornic_cm_get_event(struct nornic_cm *cm, struct nornic_cm_event **event, ui
     int err = record && spare ? -EAGAIN : -ENOMEM;
     while (err == -EAGAIN) {
         err = take(cm, record, &spare);
-        if (err == -EAGAIN && !host_poll_readable(host_cm_fd(cm->host), end_ns))
+        if (err == -EAGAIN && !host_poll_readable(nornic_cm_fd(cm), end_ns))
             break;
     }
     free(spare);
@@ -316,6 +382,9 @@ int nornic_cm_get_event(struct nornic_cm *cm, struct nornic_cm_event **event, ui
 void nornic_cm_ack_event(struct nornic_cm_event *event)
 {
     struct record *record = (struct record *)(void *)event;
-    host_cm_ack_event(record->host);
+    if (record->iw)
+        host_iw_cm_ack_event(record->iw);
+    else
+        host_cm_ack_event(record->host);
     free(record);
 }

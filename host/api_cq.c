@@ -96,6 +96,7 @@ void nornic_cq_req_notify(struct nornic_cq *cq, bool solicited_only)
     pthread_mutex_lock(&cq->lock);
     rdma_cq_req_notify(cq->engine, solicited_only);
     pthread_mutex_unlock(&cq->lock);
+    host_dev_take_back(cq->dev->host);
 }
 
 static uint64_t count_fired(struct nornic_cq *cq)

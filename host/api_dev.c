@@ -33,6 +33,11 @@ void host_api_free(struct nornic_dev *dev, enum host_api_kind kind, void *object
     free(object);
 }
 
+struct rdma_domain *host_api_domain(const struct nornic_dev *dev)
+{
+    return dev->iw ? dev->iw->domain : roce_dev_domain(dev->engine);
+}
+
 /* --- the library --- */
 
 const char *nornic_version(void)
@@ -77,6 +82,7 @@ static struct host_dev_config host_config_of(const struct nornic_dev_config *con
         .trace_ctx = config->trace_ctx,
         .roce_v1 = config->roce_v1,
         .no_thread = config->no_thread,
+        .iwarp = config->iwarp,
     };
 }
 
@@ -98,6 +104,7 @@ int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **
         return err;
     }
     dev->engine = host_dev_engine(dev->host);
+    dev->iw = dev->host->iw;
     dev->has_thread = !own.no_thread;
     *out = dev;
     return 0;
@@ -194,11 +201,16 @@ int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why)
     return 0;
 }
 
+struct host_dev *host_dev_of(struct nornic_dev *dev)
+{
+    return dev->host;
+}
+
 /* --- progress --- */
 
 bool nornic_dev_progress(struct nornic_dev *dev)
 {
-    return host_dev_progress(dev->host);
+    return host_dev_poll(dev->host);
 }
 
 void nornic_dev_wait(struct nornic_dev *dev, uint64_t timeout_ns)
@@ -216,23 +228,36 @@ int nornic_dev_flush_capture(struct nornic_dev *dev)
 void nornic_dev_query(struct nornic_dev *dev, struct nornic_dev_attr *out, size_t out_bytes)
 {
     struct nornic_dev_attr own;
-    host_dev_lock(dev->host);
-    roce_dev_query(dev->engine, &own);
-    host_dev_unlock(dev->host);
+    if (dev->iw) {
+        host_iw_query(dev->iw, &own);
+    } else {
+        host_dev_lock(dev->host);
+        roce_dev_query(dev->engine, &own);
+        host_dev_unlock(dev->host);
+    }
     host_config_give(out, out_bytes, &own, sizeof own);
 }
 
 void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out, size_t out_bytes)
 {
     struct nornic_port_attr own;
-    host_dev_lock(dev->host);
-    roce_dev_query_port(dev->engine, &own);
-    host_dev_unlock(dev->host);
+    if (dev->iw) {
+        host_iw_query_port(dev->iw, &own);
+    } else {
+        host_dev_lock(dev->host);
+        roce_dev_query_port(dev->engine, &own);
+        host_dev_unlock(dev->host);
+    }
     host_config_give(out, out_bytes, &own, sizeof own);
 }
 
 int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out)
 {
+    if (dev->iw) {
+        if (index == 0)
+            host_iw_gid(dev->iw, out);
+        return index == 0 ? 0 : -ENOENT;
+    }
     host_dev_lock(dev->host);
     const struct nornic_gid *gid = roce_dev_gid_get(dev->engine, index);
     if (gid)
@@ -243,6 +268,8 @@ int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_g
 
 int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid)
 {
+    if (dev->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
     int index = roce_dev_gid_add(dev->engine, gid);
     host_dev_unlock(dev->host);
@@ -251,6 +278,8 @@ int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid)
 
 int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index)
 {
+    if (dev->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
     int err = roce_dev_gid_remove(dev->engine, index, host_now_ns());
     host_dev_unlock(dev->host);
@@ -259,6 +288,8 @@ int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index)
 
 int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey)
 {
+    if (dev->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
     int err = roce_dev_pkey_set(dev->engine, index, pkey);
     host_dev_unlock(dev->host);
@@ -268,6 +299,10 @@ int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey)
 int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey)
 {
     struct nornic_port_attr attr;
+    if (dev->iw) { /* it has no partitions, and the one entry that verbs show */
+        *pkey = index == 0 ? NORNIC_PKEY_DEFAULT : 0;
+        return index == 0 ? 0 : -EINVAL;
+    }
     host_dev_lock(dev->host);
     roce_dev_query_port(dev->engine, &attr);
     int err = index < attr.pkey_table_size ? 0 : -EINVAL;
@@ -280,6 +315,9 @@ int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey
 int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                        uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why)
 {
+    if (dev->iw)
+        return net_error_set(why, EOPNOTSUPP, "port %s is a TCP socket: the kernel finds the way",
+                             dev->iw->name);
     if (!dev->has_peer_mac)
         return host_dev_resolve_from(dev->host, sgid_index, dst, timeout_ns, mac, why);
     *mac = dev->peer_mac;
@@ -289,6 +327,14 @@ int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct
 void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const char *name, uint64_t value),
                          void *ctx)
 {
+    if (dev->iw) {
+        host_dev_lock(dev->host);
+#define VISIT_IW_COUNTER_(name) visit(ctx, #name, dev->iw->counters.name);
+        HOST_IW_COUNTERS(VISIT_IW_COUNTER_)
+#undef VISIT_IW_COUNTER_
+        host_dev_unlock(dev->host);
+        return;
+    }
     host_dev_lock(dev->host);
     const struct roce_dev_counters *counters = roce_dev_counters(dev->engine);
     const uint64_t *values = (const uint64_t *)(const void *)&counters->qps;
@@ -310,29 +356,36 @@ int nornic_dev_event_fd(const struct nornic_dev *dev)
     return host_dev_event_fd(dev->host);
 }
 
-static struct nornic_event event_of(const struct roce_event *event)
+static struct nornic_qp *qp_of(const struct nornic_dev *dev, const struct host_event *event)
+{
+    if (!event->qp)
+        return NULL;
+    return dev->iw ? ((const struct host_iw_qp *)event->qp)->ctx : roce_qp_ctx(event->qp);
+}
+
+static struct nornic_event event_of(const struct nornic_dev *dev, const struct host_event *event)
 {
     return (struct nornic_event){
         .type = event->type,
-        .qp = event->qp ? roce_qp_ctx(event->qp) : NULL,
+        .qp = qp_of(dev, event),
         .cq = event->cq ? host_cq_ctx(event->cq) : NULL,
         .srq = event->srq ? rdma_srq_ctx(event->srq) : NULL,
     };
 }
 
 /* About a queue that the program has never seen: those of QP 1, which the CM has. */
-static bool is_foreign(const struct roce_event *event, const struct nornic_event *shown)
+static bool is_foreign(const struct host_event *event, const struct nornic_event *shown)
 {
     return (event->qp && !shown->qp) || (event->cq && !shown->cq);
 }
 
 int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uint64_t timeout_ns)
 {
-    struct roce_event taken;
+    struct host_event taken;
     uint64_t end_ns = host_deadline_ns(timeout_ns);
     int err;
     while (!(err = host_dev_get_event(dev->host, &taken, host_left_ns(end_ns)))) {
-        *event = event_of(&taken);
+        *event = event_of(dev, &taken);
         if (!is_foreign(&taken, event))
             break;
         host_dev_ack_event(dev->host, &taken);
@@ -342,9 +395,11 @@ int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uin
 
 void nornic_dev_ack_event(struct nornic_dev *dev, const struct nornic_event *event)
 {
-    struct roce_event taken = {
+    struct host_event taken = {
         .type = event->type,
-        .qp = event->qp ? event->qp->engine : NULL,
+        .qp = !event->qp ? NULL
+              : dev->iw  ? (void *)event->qp->iw
+                         : (void *)event->qp->engine,
         .cq = event->cq ? event->cq->engine : NULL,
         .srq = event->srq ? event->srq->engine : NULL,
     };

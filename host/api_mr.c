@@ -13,7 +13,7 @@ int nornic_pd_create(struct nornic_dev *dev, struct nornic_pd **out)
         return -ENOMEM;
     pd->dev = dev;
     host_dev_lock(dev->host);
-    int err = rdma_pd_create(roce_dev_domain(dev->engine), &pd->engine);
+    int err = rdma_pd_create(host_api_domain(dev), &pd->engine);
     host_dev_unlock(dev->host);
     if (err) {
         host_api_free(dev, HOST_API_PD, pd);
@@ -89,6 +89,21 @@ int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uin
     const struct wanted wanted = {
         .addr = addr, .len_bytes = len_bytes, .access = access, .iova = iova, .has_iova = true};
     return create_mr(pd, &wanted, out);
+}
+
+int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+                    uint32_t access)
+{
+    if (pd->dev != mr->dev)
+        return -EINVAL;
+    host_dev_lock(mr->dev->host);
+    int err = rdma_mr_change(mr->engine, pd->engine, addr, len_bytes, iova, access);
+    if (!err) {
+        mr->remote_addr = iova;
+        mr->len_bytes = len_bytes;
+    }
+    host_dev_unlock(mr->dev->host);
+    return err;
 }
 
 int nornic_mr_alloc_fast(struct nornic_pd *pd, uint64_t max_bytes, struct nornic_mr **out)
@@ -168,6 +183,8 @@ uint32_t nornic_mw_rkey(struct nornic_mw *mw)
 
 int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct nornic_ah **out)
 {
+    if (pd->dev->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(pd->dev->host);
     int err = roce_ah_create(pd->dev->engine, pd->engine, av, out);
     host_dev_unlock(pd->dev->host);
@@ -189,6 +206,8 @@ int nornic_ah_destroy(struct nornic_pd *pd, struct nornic_ah *ah)
 int nornic_av_from_wc(struct nornic_dev *dev, const struct nornic_wc *wc, const void *l3_area,
                       struct nornic_av *av)
 {
+    if (dev->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
     int err = roce_ah_from_wc(dev->engine, wc, l3_area, av);
     host_dev_unlock(dev->host);

@@ -32,6 +32,35 @@ static struct roce_qp_config engine_config_of(const struct nornic_qp_config *con
     };
 }
 
+/* IWARP-VERB: connected, one to one, and its receives are its own or an SRQ's. What the other members ask
+ * for is RoCE's. 0, -EINVAL or -EOPNOTSUPP. */
+static int create_iw(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp *qp)
+{
+    if (config->type != NORNIC_QPT_RC || config->xrcd || config->reorder_pkts || config->e2e_credits)
+        return -EOPNOTSUPP;
+    if (!config->pd || !config->send_cq || !config->recv_cq)
+        return -EINVAL;
+    const struct iwarp_qp_config engine = {
+        .pd = config->pd->engine,
+        .send_cq = config->send_cq->engine,
+        .recv_cq = config->recv_cq->engine,
+        .srq = config->srq ? config->srq->engine : NULL,
+        .caps = config->caps,
+        .sq_sig_all = config->sq_sig_all,
+        .ctx = qp,
+    };
+    return host_iw_qp_create(dev->iw, &engine, &qp->iw);
+}
+
+static int create_roce(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp *qp)
+{
+    struct roce_qp_config engine = engine_config_of(config, qp);
+    host_dev_lock(dev->host);
+    int err = roce_qp_create(dev->engine, &engine, &qp->engine);
+    host_dev_unlock(dev->host);
+    return err;
+}
+
 /* What the engine takes for granted: everything is of one device. GSI is the CM's. */
 static bool is_of_device(const struct nornic_dev *dev, const struct nornic_qp_config *c)
 {
@@ -54,10 +83,7 @@ int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *conf
     qp->dev = dev;
     qp->type = own.type;
     qp->ctx = own.ctx;
-    struct roce_qp_config engine = engine_config_of(&own, qp);
-    host_dev_lock(dev->host);
-    err = roce_qp_create(dev->engine, &engine, &qp->engine);
-    host_dev_unlock(dev->host);
+    err = dev->iw ? create_iw(dev, &own, qp) : create_roce(dev, &own, qp);
     if (err) {
         host_api_free(dev, HOST_API_QP, qp);
         return err;
@@ -70,7 +96,11 @@ int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *conf
 
 int nornic_qp_destroy(struct nornic_qp *qp)
 {
-    int err = host_qp_destroy(qp->dev->host, qp->engine);
+    int err = 0;
+    if (qp->iw)
+        host_iw_qp_destroy(qp->iw);
+    else
+        err = host_qp_destroy(qp->dev->host, qp->engine);
     if (err)
         return err;
     pthread_mutex_destroy(&qp->send_lock);
@@ -99,7 +129,8 @@ static void unlock_all(struct nornic_qp *qp)
 int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask)
 {
     lock_all(qp);
-    int err = roce_qp_modify(qp->engine, attr, mask, host_now_ns());
+    int err = qp->iw ? host_iw_qp_modify(qp->iw, attr, mask)
+                     : roce_qp_modify(qp->engine, attr, mask, host_now_ns());
     unlock_all(qp);
     return err;
 }
@@ -107,18 +138,21 @@ int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, ui
 void nornic_qp_query(struct nornic_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps)
 {
     host_dev_lock(qp->dev->host);
-    roce_qp_query(qp->engine, attr, caps);
+    if (qp->iw)
+        host_iw_qp_query(qp->iw, attr, caps);
+    else
+        roce_qp_query(qp->engine, attr, caps);
     host_dev_unlock(qp->dev->host);
 }
 
 uint32_t nornic_qp_num(const struct nornic_qp *qp)
 {
-    return roce_qp_num(qp->engine);
+    return qp->iw ? qp->iw->engine->base.qpn : roce_qp_num(qp->engine);
 }
 
 enum nornic_qp_state nornic_qp_state(const struct nornic_qp *qp)
 {
-    return roce_qp_state(qp->engine);
+    return qp->iw ? rdma_qp_state_now(&qp->iw->engine->base) : roce_qp_state(qp->engine);
 }
 
 void *nornic_qp_ctx(const struct nornic_qp *qp)
@@ -128,6 +162,8 @@ void *nornic_qp_ctx(const struct nornic_qp *qp)
 
 int nornic_qp_attach_mcast(struct nornic_qp *qp, const struct nornic_addr *group)
 {
+    if (qp->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(qp->dev->host);
     int err = roce_qp_attach_mcast(qp->engine, group);
     host_dev_unlock(qp->dev->host);
@@ -136,6 +172,8 @@ int nornic_qp_attach_mcast(struct nornic_qp *qp, const struct nornic_addr *group
 
 int nornic_qp_detach_mcast(struct nornic_qp *qp, const struct nornic_addr *group)
 {
+    if (qp->iw)
+        return -EOPNOTSUPP;
     host_dev_lock(qp->dev->host);
     int err = roce_qp_detach_mcast(qp->engine, group);
     host_dev_unlock(qp->dev->host);
@@ -145,6 +183,8 @@ int nornic_qp_detach_mcast(struct nornic_qp *qp, const struct nornic_addr *group
 void nornic_qp_counters(struct nornic_qp *qp, void (*visit)(void *ctx, const char *name, uint64_t value),
                         void *ctx)
 {
+    if (qp->iw) /* the device counts for all of them */
+        return;
     host_dev_lock(qp->dev->host);
     const uint64_t *values = (const uint64_t *)(const void *)roce_qp_counters(qp->engine);
     for (unsigned i = 0; roce_counter_name(i); i++)
@@ -158,7 +198,8 @@ int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,
                         const struct nornic_send_wr **bad)
 {
     pthread_mutex_lock(&qp->send_lock);
-    int err = roce_post_send(qp->engine, wr, bad);
+    int err =
+        qp->iw ? rdma_qp_post_send(&qp->iw->engine->base, wr, bad) : roce_post_send(qp->engine, wr, bad);
     pthread_mutex_unlock(&qp->send_lock);
     return err;
 }
@@ -167,7 +208,8 @@ int nornic_qp_post_recv(struct nornic_qp *qp, const struct nornic_recv_wr *wr,
                         const struct nornic_recv_wr **bad)
 {
     pthread_mutex_lock(&qp->recv_lock);
-    int err = roce_post_recv(qp->engine, wr, bad);
+    int err =
+        qp->iw ? rdma_qp_post_recv(&qp->iw->engine->base, wr, bad) : roce_post_recv(qp->engine, wr, bad);
     pthread_mutex_unlock(&qp->recv_lock);
     return err;
 }
@@ -177,7 +219,8 @@ int nornic_qp_bind_mw(struct nornic_qp *qp, struct nornic_mw *mw, uint64_t wr_id
 {
     pthread_mutex_lock(&mw->lock);
     pthread_mutex_lock(&qp->send_lock);
-    int err = roce_bind_mw(qp->engine, mw->engine, wr_id, send_flags, bind);
+    int err = qp->iw ? rdma_qp_bind_mw(&qp->iw->engine->base, mw->engine, wr_id, send_flags, bind)
+                     : roce_bind_mw(qp->engine, mw->engine, wr_id, send_flags, bind);
     pthread_mutex_unlock(&qp->send_lock);
     pthread_mutex_unlock(&mw->lock);
     return err;
@@ -259,6 +302,9 @@ int nornic_qp_connect(struct nornic_qp *qp, const struct nornic_endpoint *self,
                       struct nornic_error *why)
 {
     char text[NORNIC_ADDR_STR_SIZE];
+    if (qp->iw)
+        return net_error_set(why, EOPNOTSUPP,
+                             "an iWARP queue pair is connected by the connection manager, over TCP");
     int sgid_index = find_gid(qp->dev, &self->addr);
     if (sgid_index < 0)
         return net_error_set(why, EINVAL, "%s is no address of the device",

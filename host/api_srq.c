@@ -99,12 +99,14 @@ void *nornic_srq_ctx(const struct nornic_srq *srq)
 
 int nornic_xrcd_create(struct nornic_dev *dev, struct nornic_xrcd **out)
 {
+    if (dev->iw)
+        return -EOPNOTSUPP;
     struct nornic_xrcd *xrcd = host_api_new(dev, HOST_API_XRCD, sizeof *xrcd);
     if (!xrcd)
         return -ENOMEM;
     xrcd->dev = dev;
     host_dev_lock(dev->host);
-    int err = rdma_xrcd_create(roce_dev_domain(dev->engine), &xrcd->engine);
+    int err = rdma_xrcd_create(host_api_domain(dev), &xrcd->engine);
     host_dev_unlock(dev->host);
     if (err) {
         host_api_free(dev, HOST_API_XRCD, xrcd);

@@ -47,6 +47,8 @@ int host_cm_lease(struct host_cm *cm, uint64_t service_id)
     int fd = cm->dev->claims_fd >= 0 ? net_claim_take("service", cm->dev->ifindex, service_id) : -1;
     int err = share ? net_share_serve(share, service_id) : fd == -EADDRINUSE ? fd : 0;
     if (err) {
+        if (fd >= 0)
+            close(fd);
         free(lease);
         return err;
     }
@@ -108,11 +110,13 @@ static bool may_refuse_shared(void *ctx, uint64_t service_id)
 
 void host_cm_share(struct host_cm *cm, struct roce_cm_config *config)
 {
-    const struct net_share *share = net_port_share(cm->dev->port);
+    const struct net_share *lease = net_port_lease(cm->dev->port);
     config->may_refuse_ctx = cm;
-    if (share) {
-        config->first_comm_id = (uint32_t)net_share_id_prefix(share) << NET_SHARE_ID_BITS;
+    if (lease) {
+        config->first_comm_id = (uint32_t)net_share_id_prefix(lease) << NET_SHARE_ID_BITS;
         config->comm_id_bits = NET_SHARE_ID_BITS;
+    }
+    if (net_port_share(cm->dev->port)) {
         config->may_refuse = may_refuse_shared;
     } else if (cm->dev->claims_fd >= 0) {
         config->may_refuse = may_refuse;

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "host/iw.h"
 #include "host/multicast.h"
 #include "host/random.h"
 #include "net/multicast.h"
@@ -27,7 +28,8 @@ static void queue_event(void *ctx, const struct roce_event *event)
     host_dev_assert_held(dev);
     if (event->type == NORNIC_EVENT_COMM_EST && dev->client)
         dev->client->ops->comm_est(dev->client, event->qp);
-    host_event_queue_push(&dev->events, event);
+    const struct host_event own = {.type = event->type, .qp = event->qp, .cq = event->cq, .srq = event->srq};
+    host_event_queue_push(&dev->events, &own);
 }
 
 /* roce_dev_config.qp_gone: events name the QP, and so may the CM. */
@@ -115,6 +117,60 @@ static int explain_failure(const struct host_dev_config *config, int err, struct
                          config->cc.on ? ", or one of cc_config, whose header says the ranges" : "");
 }
 
+/* --- life --- */
+
+struct host_dev *host_dev_new(const struct host_drive *drive, int *err)
+{
+    struct host_dev *dev = calloc(1, sizeof *dev);
+    *err = -ENOMEM;
+    if (!dev)
+        return NULL;
+    dev->drive = drive;
+    dev->planned_ns = NET_TIME_NONE;
+    dev->claims_fd = -1;
+    host_lock_init(&dev->lock);
+    dev->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (dev->timer_fd < 0) {
+        *err = -errno;
+        goto free_dev;
+    }
+    dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (dev->doorbell_fd < 0) {
+        *err = -errno;
+        goto close_timer;
+    }
+    *err = host_event_queue_init(&dev->events);
+    if (*err)
+        goto close_doorbell;
+    *err = host_sources_init(&dev->sources);
+    if (*err)
+        goto deinit_events;
+    return dev;
+
+deinit_events:
+    host_event_queue_deinit(&dev->events);
+close_doorbell:
+    close(dev->doorbell_fd);
+close_timer:
+    close(dev->timer_fd);
+free_dev:
+    host_lock_deinit(&dev->lock);
+    free(dev);
+    return NULL;
+}
+
+void host_dev_free(struct host_dev *dev)
+{
+    if (dev->claims_fd >= 0)
+        close(dev->claims_fd);
+    host_sources_deinit(&dev->sources);
+    host_event_queue_deinit(&dev->events);
+    close(dev->doorbell_fd);
+    close(dev->timer_fd);
+    host_lock_deinit(&dev->lock);
+    free(dev);
+}
+
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
                        struct nornic_error *why)
 {
@@ -122,36 +178,16 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     int err = host_port_wrap(&port, &capture, config, why);
     if (err)
         return err;
-    err = -ENOMEM;
-    struct host_dev *dev = calloc(1, sizeof *dev);
+    struct host_dev *dev = host_dev_new(&host_drive_frames, &err);
     if (!dev)
         goto close_port;
     dev->port = port;
     dev->capture = capture;
     dev->trace = config->trace;
     dev->trace_ctx = config->trace_ctx;
-    dev->planned_ns = NET_TIME_NONE;
-    dev->claims_fd = -1;
-    host_lock_init(&dev->lock);
-    dev->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (dev->timer_fd < 0) {
-        err = -errno;
-        goto free_dev;
-    }
-    dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (dev->doorbell_fd < 0) {
-        err = -errno;
-        goto close_timer;
-    }
-    err = host_event_queue_init(&dev->events);
-    if (err)
-        goto close_doorbell;
-    err = host_sources_init(&dev->sources);
-    if (err)
-        goto deinit_events;
     err = create_engine(dev, config);
     if (err)
-        goto deinit_sources;
+        goto free_dev;
     net_port_steer(port, 0, NET_STEER_NOBODY,
                    NULL); /* from now on the port is for queue pairs that there are */
     err = config->no_thread ? 0 : host_dev_thread_start(dev);
@@ -162,17 +198,8 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
 
 destroy_engine:
     roce_dev_destroy(dev->engine);
-deinit_sources:
-    host_sources_deinit(&dev->sources);
-deinit_events:
-    host_event_queue_deinit(&dev->events);
-close_doorbell:
-    close(dev->doorbell_fd);
-close_timer:
-    close(dev->timer_fd);
 free_dev:
-    host_lock_deinit(&dev->lock);
-    free(dev);
+    host_dev_free(dev);
 close_port:
     net_port_close(port);
     return explain_failure(config, err, why);
@@ -184,7 +211,7 @@ static int check_unused(struct host_dev *dev, struct nornic_error *why)
     struct roce_dev_use use;
     host_dev_lock(dev);
     bool has_client = dev->client != NULL;
-    roce_dev_use(dev->engine, &use);
+    dev->drive->use(dev, &use);
     host_dev_unlock(dev);
     if (has_client)
         return net_error_set(why, EBUSY, "the device has a connection manager: close that first");
@@ -207,17 +234,8 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
         host_gids_close(dev->gids);
     if (dev->multicast)
         net_multicast_close(dev->multicast);
-    err = roce_dev_destroy(dev->engine);
-    assert(!err && "nobody makes objects of a device that is being closed");
-    net_port_close(dev->port);
-    if (dev->claims_fd >= 0)
-        close(dev->claims_fd);
-    host_sources_deinit(&dev->sources);
-    host_event_queue_deinit(&dev->events);
-    close(dev->doorbell_fd);
-    close(dev->timer_fd);
-    host_lock_deinit(&dev->lock);
-    free(dev);
+    dev->drive->close(dev);
+    host_dev_free(dev);
     return 0;
 }
 
@@ -225,7 +243,7 @@ bool host_dev_notice(struct host_dev *dev, struct nornic_error *out)
 {
     host_dev_lock(dev);
     *out = dev->notice;
-    const char *trouble = net_port_trouble(dev->port);
+    const char *trouble = dev->port ? net_port_trouble(dev->port) : NULL;
     if (out->text[0] == '\0' && trouble)
         net_error_set(out, EHOSTUNREACH, "%s", trouble);
     host_dev_unlock(dev);
@@ -240,4 +258,14 @@ struct roce_dev *host_dev_engine(struct host_dev *dev)
 struct net_port *host_dev_port(struct host_dev *dev)
 {
     return dev->port;
+}
+
+const char *host_dev_port_name(const struct host_dev *dev)
+{
+    return dev->iw ? dev->iw->name : dev->port->name;
+}
+
+const char *host_dev_port_mode(const struct host_dev *dev)
+{
+    return dev->iw ? "tcp" : dev->port->mode;
 }

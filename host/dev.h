@@ -14,6 +14,26 @@
 #include "host/sources.h"
 
 struct host_dev;
+struct host_iw;
+
+/* What a device's rounds drive: an engine over what carries it. All calls are made under the device's
+ * lock. */
+struct host_drive {
+    /* What has come, and the timers. Returns whether anything was done. */
+    bool (*take_in)(struct host_dev *dev, uint64_t now_ns);
+    /* What is to be sent. Returns whether anything was. */
+    bool (*send)(struct host_dev *dev, uint64_t now_ns);
+    /* Something waits to be sent. */
+    bool (*has_to_send)(const struct host_dev *dev);
+    /* When a round is due; 0: at once; NET_TIME_NONE: not before something comes. */
+    uint64_t (*deadline_ns)(const struct host_dev *dev);
+    /* Polls readable when something comes; -1: nothing says so. */
+    int (*fd)(const struct host_dev *dev);
+    /* The objects that the engine has. */
+    void (*use)(const struct host_dev *dev, struct roce_dev_use *use);
+    /* Destroys the engine, which is unused, and closes what carries it. */
+    void (*close)(struct host_dev *dev);
+};
 
 /* Who uses the device from inside its rounds: its CM. All calls are made under the device's lock. */
 struct host_dev_client {
@@ -38,6 +58,8 @@ struct host_dev_client_ops {
 };
 
 struct host_dev {
+    const struct host_drive *drive;
+    struct host_iw *iw; /* iWARP over TCP; then there is no port, no engine of RoCE, and nothing of theirs */
     struct net_port *port;    /* the outermost of the wrapped ports */
     struct net_port *capture; /* the one among them that writes the capture, or NULL */
     struct roce_dev *engine;
@@ -52,6 +74,7 @@ struct host_dev {
     struct host_lock lock; /* the engine, the port and the fields below up to the doorbell */
     uint64_t planned_ns;   /* what `timer_fd` is set to; 0: at once, NET_TIME_NONE: nothing */
     bool is_tx_blocked;    /* the last round had frames to send and the port lent no buffers */
+    bool has_only_sent;    /* in the last round for a caller who waits: the next one receives */
     uint64_t tx_retry_ns;  /* when to ask it again then: nothing else tells that there is room */
     unsigned tx_wanted;    /* buffers that the next burst asks the port for */
     struct host_sources sources;
@@ -66,6 +89,10 @@ struct host_dev {
     struct host_event_queue events;
 
     bool has_thread;
+    _Atomic uint64_t polled_ns; /* when a program last made a round in the thread's place */
+    unsigned polls;             /* of it in a row; under the lock */
+    atomic_bool is_polled;      /* there were many */
+    atomic_bool is_aside;       /* the thread stands aside for it, and no doorbell wakes it */
     pthread_t thread;
     atomic_bool is_stopping;
 };
@@ -76,6 +103,14 @@ static inline void host_dev_assert_held(const struct host_dev *dev)
     assert(host_lock_is_held(&dev->lock) && "a control call is made under the device's lock");
     (void)dev;
 }
+
+/* RoCE over a port of frames: frames.c. */
+extern const struct host_drive host_drive_frames;
+
+/* A device that drives nothing yet: lock, doorbell, events, sources. NULL: `*err` is -errno. */
+struct host_dev *host_dev_new(const struct host_drive *drive, int *err);
+/* Nothing drives it any more. */
+void host_dev_free(struct host_dev *dev);
 
 /* Wraps `*port` as `config` asks: the capture, then the impairment. `*capture` is the capturing port, or
  * NULL. 0, or -errno with a sentence; then the port is closed. */

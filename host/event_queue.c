@@ -16,7 +16,7 @@ struct host_event_entry {
 
 struct record {
     struct host_ack_event base;
-    struct roce_event event;
+    struct host_event event;
 };
 
 static struct record *record_of(struct host_ack_event *event)
@@ -25,9 +25,9 @@ static struct record *record_of(struct host_ack_event *event)
 }
 
 /* NULL: the event is about the device. */
-static const void *object_of(const struct roce_event *event)
+static const void *object_of(const struct host_event *event)
 {
-    return event->qp ? (void *)event->qp : event->cq ? (void *)event->cq : (void *)event->srq;
+    return event->qp ? event->qp : event->cq ? (void *)event->cq : (void *)event->srq;
 }
 
 /* --- the table of objects; all under the lock --- */
@@ -123,7 +123,7 @@ static struct record *record_for(struct host_event_queue *queue, struct host_ack
     return record;
 }
 
-void host_event_queue_push(struct host_event_queue *queue, const struct roce_event *event)
+void host_event_queue_push(struct host_event_queue *queue, const struct host_event *event)
 {
     host_ack_lock(&queue->acks);
     struct host_ack_subject *subject = subject_for(queue, object_of(event));
@@ -140,7 +140,7 @@ void host_event_queue_push(struct host_event_queue *queue, const struct roce_eve
     host_ack_unlock(&queue->acks);
 }
 
-int host_event_queue_take(struct host_event_queue *queue, struct roce_event *event, uint64_t timeout_ns)
+int host_event_queue_take(struct host_event_queue *queue, struct host_event *event, uint64_t timeout_ns)
 {
     struct host_ack_event *taken = host_ack_take(&queue->acks, timeout_ns);
     if (!taken)
@@ -155,7 +155,7 @@ int host_event_queue_take(struct host_event_queue *queue, struct roce_event *eve
     return 0;
 }
 
-void host_event_queue_acknowledge(struct host_event_queue *queue, const struct roce_event *event)
+void host_event_queue_acknowledge(struct host_event_queue *queue, const struct host_event *event)
 {
     const void *object = object_of(event);
     host_ack_lock(&queue->acks);

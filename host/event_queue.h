@@ -9,7 +9,7 @@
 #define NORNIC_HOST_EVENT_QUEUE_H
 
 #include "host/ack_queue.h"
-#include "roce/roce.h"
+#include "host/events.h"
 
 #define HOST_EVENT_BUCKETS 1024
 #define HOST_EVENTS_MAX    65536 /* that wait; beyond it they are lost, and the reader is told */
@@ -37,11 +37,11 @@ int host_event_queue_init(struct host_event_queue *queue);
 void host_event_queue_deinit(struct host_event_queue *queue);
 
 /* Queues an event. */
-void host_event_queue_push(struct host_event_queue *queue, const struct roce_event *event);
+void host_event_queue_push(struct host_event_queue *queue, const struct host_event *event);
 
 /* 0; -EAGAIN: none came in `timeout_ns`; -ENOBUFS: some were lost. */
-int host_event_queue_take(struct host_event_queue *queue, struct roce_event *event, uint64_t timeout_ns);
-void host_event_queue_acknowledge(struct host_event_queue *queue, const struct roce_event *event);
+int host_event_queue_take(struct host_event_queue *queue, struct host_event *event, uint64_t timeout_ns);
+void host_event_queue_acknowledge(struct host_event_queue *queue, const struct host_event *event);
 
 /* Waits until no event about `object` is taken and unacknowledged, and lets none be taken from now on.
  * Then the caller destroys it and says whether that succeeded: if so its events are dropped, else they may

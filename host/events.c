@@ -9,12 +9,12 @@ int host_dev_event_fd(const struct host_dev *dev)
     return dev->events.acks.fd;
 }
 
-int host_dev_get_event(struct host_dev *dev, struct roce_event *event, uint64_t timeout_ns)
+int host_dev_get_event(struct host_dev *dev, struct host_event *event, uint64_t timeout_ns)
 {
     return host_event_queue_take(&dev->events, event, timeout_ns);
 }
 
-void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event)
+void host_dev_ack_event(struct host_dev *dev, const struct host_event *event)
 {
     host_event_queue_acknowledge(&dev->events, event);
 }

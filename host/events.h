@@ -8,16 +8,24 @@
 
 #include "host/host.h"
 
+/* What it is about is named by one of the members; the others are NULL. */
+struct host_event {
+    enum nornic_event_type type;
+    const void *qp;       /* the queue pair of the device's transport: struct roce_qp, struct host_iw_qp */
+    struct rdma_cq *cq;   /* CQ_ERR */
+    struct rdma_srq *srq; /* SRQ_ERR, SRQ_LIMIT_REACHED */
+};
+
 /* A descriptor that polls readable (POLLIN) while events wait; the device's. */
 int host_dev_event_fd(const struct host_dev *dev);
 
 /* Takes the oldest event, waiting at most `timeout_ns` for one. 0; -EAGAIN: none came; -ENOBUFS, once: there
  * was no memory to queue some. Each event taken is to be acknowledged: until then the object that it names
  * stays, whoever destroys it waits. */
-int host_dev_get_event(struct host_dev *dev, struct roce_event *event, uint64_t timeout_ns);
+int host_dev_get_event(struct host_dev *dev, struct host_event *event, uint64_t timeout_ns);
 
 /* Acknowledges one event as it was taken. The object that it names may be gone afterwards. */
-void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event);
+void host_dev_ack_event(struct host_dev *dev, const struct host_event *event);
 
 /* Destroys a QP, or an SRQ, when the events taken about it are acknowledged; those not taken yet are dropped
  * with it. Waits without the device's lock: do not call it between taking and acknowledging an event of the

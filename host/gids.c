@@ -97,7 +97,7 @@ static void set_mtu(struct host_dev *dev, const struct net_interface *interface)
 static void on_change(void *ctx, const struct net_watch_change *change)
 {
     struct host_gids *gids = ctx;
-    struct roce_event fatal = {.type = NORNIC_EVENT_DEVICE_FATAL};
+    struct host_event fatal = {.type = NORNIC_EVENT_DEVICE_FATAL};
     atomic_fetch_add(&gids->changes, 1);
     switch (change->kind) {
     case NET_WATCH_ADDR_ADDED:

@@ -26,7 +26,8 @@ struct host_dev_config {
     struct roce_cc_config cc; /* congestion management; its line rate is the interface's where it has one */
     uint16_t num_pkeys;       /* as roce_dev_config has it */
     bool roce_v1;             /* speak RoCEv1 as well: each address has a second GID, of type V1 */
-    bool no_thread;           /* the caller drives host_dev_progress() itself */
+    struct nornic_iwarp_config iwarp; /* port "iwarp:..." */
+    bool no_thread;                   /* the caller drives host_dev_progress() itself */
     roce_trace_hook *trace;
     void *trace_ctx;
 };
@@ -64,9 +65,15 @@ unsigned host_dev_interface_changes(const struct host_dev *dev);
  * is no more, or the port has none. */
 bool host_dev_interface(struct host_dev *dev, struct net_interface *out);
 
-/* The device's engine, and its port with all that wraps it; both stay the device's. */
+/* The device's engine of RoCE, and its port with all that wraps it; both stay the device's. NULL: it is
+ * one of iWARP. */
 struct roce_dev *host_dev_engine(struct host_dev *dev);
 struct net_port *host_dev_port(struct host_dev *dev);
+/* The name of its port, and how that runs ("native"), of whatever kind it is. */
+const char *host_dev_port_name(const struct host_dev *dev);
+const char *host_dev_port_mode(const struct host_dev *dev);
+/* What a program's device stands on: for who needs more of it than its API has. */
+struct host_dev *host_dev_of(struct nornic_dev *dev);
 
 /* The device's lock: held around every control call of the engine (create, modify, destroy, register). */
 void host_dev_lock(struct host_dev *dev);
@@ -75,6 +82,17 @@ void host_dev_unlock(struct host_dev *dev);
 /* One round: frames in, timers, frames out. Takes the lock, or returns at once if another thread has it.
  * Returns whether anything was done. */
 bool host_dev_progress(struct host_dev *dev);
+
+/* The same for a program that polls a device with a thread: while it goes on, the thread stands aside. And
+ * the end of that: the program will sleep until something comes, and the thread makes the rounds again at
+ * once (without it, within 50 us). */
+bool host_dev_poll(struct host_dev *dev);
+void host_dev_take_back(struct host_dev *dev);
+
+/* The same for a caller who waits for completions of `cq` and calls again after he has taken them: what was
+ * posted leaves first, and when something has completed, what has to be sent for it (acknowledgements) waits
+ * for his next call, to leave together with his answer. */
+bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq);
 
 /* Sleeps until frames, posted work or a deadline wait, at most `timeout_ns`. For callers that drive progress.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "host/iw.h"
 #include "host/port_open.h"
 #include "host/random.h"
 #include "net/claim.h"
@@ -71,7 +72,7 @@ static int check_first_qpn(const struct net_port *port, uint32_t first_qpn, stru
 
 static uint32_t draw_first_qpn(const struct net_port *port)
 {
-    const struct net_share *share = net_port_share(port);
+    const struct net_share *share = net_port_lease(port);
     return share ? roce_draw_first_qpn(&host_random, 0, net_share_first_qpn(share), NET_SHARE_QPNS)
                  : roce_draw_first_qpn(&host_random, 0, 0, 0);
 }
@@ -79,6 +80,9 @@ static uint32_t draw_first_qpn(const struct net_port *port)
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
     struct host_port opened;
+    struct host_port_name name;
+    if (host_port_parse(config->port, &name, why) == 0 && name.kind == HOST_PORT_IWARP)
+        return host_iw_open(config, &name, out, why);
     int err = host_port_open(config->port, config->roce_v1, config->first_qpn, &opened, why);
     if (err)
         return err;

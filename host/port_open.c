@@ -10,37 +10,30 @@
 #include "net/udp_port.h"
 #include "xdp/xdp.h"
 
-enum port_kind { PORT_XDP, PORT_PACKET, PORT_UDP, PORT_KIND_COUNT };
-
-struct port_name {
-    enum port_kind kind;
-    enum xdp_mode mode;
-    char ifname[16];         /* IFNAMSIZ; "": the one that has the address */
-    struct nornic_addr addr; /* of a udp port; zero: all of the interface */
-};
-
 static bool parse_mode(const char *text, enum xdp_mode *mode)
 {
     *mode = strcmp(text, "generic") == 0 ? XDP_MODE_GENERIC : XDP_MODE_NATIVE;
     return *mode == XDP_MODE_GENERIC || strcmp(text, "native") == 0;
 }
 
-/* What precedes the first colon; PORT_KIND_COUNT: none that there is. */
-static enum port_kind parse_kind(const char *name, const char **rest)
+/* What precedes the first colon; HOST_PORT_KINDS: none that there is. */
+static enum host_port_kind parse_kind(const char *name, const char **rest)
 {
-    static const char *const kinds[PORT_KIND_COUNT] = {
-        [PORT_XDP] = "xdp:", [PORT_PACKET] = "packet:", [PORT_UDP] = "udp:"};
-    for (unsigned kind = 0; kind < PORT_KIND_COUNT; kind++) {
+    static const char *const kinds[HOST_PORT_KINDS] = {[HOST_PORT_XDP] = "xdp:",
+                                                       [HOST_PORT_PACKET] = "packet:",
+                                                       [HOST_PORT_UDP] = "udp:",
+                                                       [HOST_PORT_IWARP] = "iwarp:"};
+    for (unsigned kind = 0; kind < HOST_PORT_KINDS; kind++) {
         *rest = name + strlen(kinds[kind]);
         if (strncmp(name, kinds[kind], strlen(kinds[kind])) == 0)
-            return (enum port_kind)kind;
+            return (enum host_port_kind)kind;
     }
-    return PORT_KIND_COUNT;
+    return HOST_PORT_KINDS;
 }
 
 /* "ADDRESS", or "ADDRESS%INTERFACE" of a link-local one, as several interfaces may have the same (RFC 4007,
  * 11). False: it is none. */
-static bool parse_addr(const char *text, struct port_name *out)
+static bool parse_addr(const char *text, struct host_port_name *out)
 {
     char addr[NORNIC_ADDR_STR_SIZE];
     const char *scope = strchr(text, '%');
@@ -55,22 +48,24 @@ static bool parse_addr(const char *text, struct port_name *out)
     return true;
 }
 
-static int parse_name(const char *name, struct port_name *out, struct nornic_error *why)
+int host_port_parse(const char *name, struct host_port_name *out, struct nornic_error *why)
 {
     const char *rest;
-    *out = (struct port_name){.kind = parse_kind(name, &rest), .mode = XDP_MODE_AUTO};
-    if (out->kind == PORT_KIND_COUNT)
+    *out = (struct host_port_name){.kind = parse_kind(name, &rest), .mode = XDP_MODE_AUTO};
+    if (out->kind == HOST_PORT_KINDS)
         return net_error_set(
-            why, EINVAL, "no port '%s': give xdp:INTERFACE, packet:INTERFACE, udp:ADDRESS or udp:INTERFACE",
+            why, EINVAL,
+            "no port '%s': give udp:ADDRESS, iwarp:ADDRESS, xdp:INTERFACE or packet:INTERFACE; udp: and "
+            "iwarp: take an interface, too",
             name);
-    if (out->kind == PORT_UDP && parse_addr(rest, out)) {
+    if ((out->kind == HOST_PORT_UDP || out->kind == HOST_PORT_IWARP) && parse_addr(rest, out)) {
         if (out->ifname[0] && !nornic_addr_is_link_local(&out->addr))
             return net_error_set(why, EINVAL,
                                  "port '%s': only a link-local address has an interface behind it", name);
         return 0;
     }
     /* A kernel interface name holds no colon but in legacy aliases, which are no interfaces of their own. */
-    const char *mode = out->kind == PORT_XDP ? strchr(rest, ':') : NULL;
+    const char *mode = out->kind == HOST_PORT_XDP ? strchr(rest, ':') : NULL;
     size_t len = mode ? (size_t)(mode - rest) : strlen(rest);
     if (len == 0 || len >= sizeof out->ifname)
         return net_error_set(why, EINVAL, "port '%s': an interface name has 1 to 15 characters", name);
@@ -81,44 +76,55 @@ static int parse_name(const char *name, struct port_name *out, struct nornic_err
     return 0;
 }
 
-static int open_kind(const struct port_name *name, const struct net_interface *interface, bool roce_v1,
+static int open_kind(const struct host_port_name *name, const struct net_interface *interface, bool roce_v1,
                      uint32_t first_qpn, struct net_port **out, struct nornic_error *why)
 {
     switch (name->kind) {
-    case PORT_XDP:
+    case HOST_PORT_XDP:
         return xdp_port_open(
             &(struct xdp_config){.ifname = name->ifname, .mode = name->mode, .roce_v1 = roce_v1}, out, why);
-    case PORT_PACKET:
-        return net_packet_open(&(struct net_packet_config){.ifname = name->ifname, .roce_v1 = roce_v1}, out,
-                               why);
-    case PORT_UDP:
+    case HOST_PORT_PACKET:
+        return net_packet_open(&(struct net_packet_config){.ifname = name->ifname,
+                                                           .roce_v1 = roce_v1,
+                                                           .is_leased = first_qpn == 0},
+                               out, why);
+    case HOST_PORT_UDP:
         return net_udp_open(
             &(struct net_udp_config){
                 .interface = interface, .addr = name->addr, .is_shared = true, .first_qpn = first_qpn},
             out, why);
-    case PORT_KIND_COUNT:
+    case HOST_PORT_IWARP:
+    case HOST_PORT_KINDS:
         break;
     }
     return -EINVAL;
 }
 
+int host_port_interface(const struct host_port_name *name, struct net_interface *out,
+                        struct nornic_error *why)
+{
+    int err = name->ifname[0] ? net_interface_get(name->ifname, out, why)
+                              : net_interface_of_addr(&name->addr, out, why);
+    if (err)
+        return err;
+    if (!out->is_up)
+        return net_error_set(why, ENETDOWN, "interface %s is down: bring it up with `ip link set %s up`",
+                             out->name, out->name);
+    return 0;
+}
+
 int host_port_open(const char *name, bool roce_v1, uint32_t first_qpn, struct host_port *out,
                    struct nornic_error *why)
 {
-    struct port_name parsed;
-    struct net_interface *interface = &out->interface;
-    int err = parse_name(name, &parsed, why);
-    if (!err && parsed.kind == PORT_UDP && roce_v1)
+    struct host_port_name parsed;
+    int err = host_port_parse(name, &parsed, why);
+    if (!err && parsed.kind == HOST_PORT_UDP && roce_v1)
         err = net_error_set(why, EINVAL,
                             "port %s is a UDP socket, and RoCEv1 is not over UDP: use xdp:INTERFACE", name);
     if (!err)
-        err = parsed.ifname[0] ? net_interface_get(parsed.ifname, interface, why)
-                               : net_interface_of_addr(&parsed.addr, interface, why);
+        err = host_port_interface(&parsed, &out->interface, why);
     if (err)
         return err;
-    if (!interface->is_up)
-        return net_error_set(why, ENETDOWN, "interface %s is down: bring it up with `ip link set %s up`",
-                             interface->name, interface->name);
     out->addr = parsed.addr;
-    return open_kind(&parsed, interface, roce_v1, first_qpn, &out->port, why);
+    return open_kind(&parsed, &out->interface, roce_v1, first_qpn, &out->port, why);
 }

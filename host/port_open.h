@@ -8,6 +8,30 @@
 #include "net/error.h"
 #include "net/kernel.h"
 #include "net/port.h"
+#include "xdp/xdp.h"
+
+enum host_port_kind {
+    HOST_PORT_XDP,
+    HOST_PORT_PACKET,
+    HOST_PORT_UDP,
+    HOST_PORT_IWARP, /* no port of frames: host_iw_open() opens the device */
+    HOST_PORT_KINDS
+};
+
+/* What a port's name says. */
+struct host_port_name {
+    enum host_port_kind kind;
+    enum xdp_mode mode;
+    char ifname[16];         /* IFNAMSIZ; "": the one that has the address */
+    struct nornic_addr addr; /* of a udp or iwarp port; zero: all of the interface */
+};
+
+/* 0, or -EINVAL with a sentence. */
+int host_port_parse(const char *name, struct host_port_name *out, struct nornic_error *why);
+/* The interface of that name, or the one that has the address: it exists and is up. 0 or -errno with a
+ * sentence. */
+int host_port_interface(const struct host_port_name *name, struct net_interface *out,
+                        struct nornic_error *why);
 
 /* A port that was opened by its name, and where it is. */
 struct host_port {

@@ -52,9 +52,12 @@ static void add_sharer(void *ctx, unsigned slot, const struct net_share_record *
     (void)slot;
     if (!net_share_place_of(record, sharers->addr, sharers->scope))
         return;
-    if (++found->sharers <= SHARERS_NAMED)
+    found->sharers++;
+    if (found->sharers <= SHARERS_NAMED)
         snprintf(found->shared_with + len, sizeof found->shared_with - len, "%s%s (process %u)",
                  len ? ", " : "", record->name, record->pid);
+    else if (found->sharers == SHARERS_NAMED + 1)
+        snprintf(found->shared_with + len, sizeof found->shared_with - len, " and others");
 }
 
 static void find_sharers(const struct net_interface *interface, const struct nornic_addr *addr,
@@ -62,7 +65,7 @@ static void find_sharers(const struct net_interface *interface, const struct nor
 {
     struct sharers sharers = {
         .addr = addr, .scope = nornic_addr_is_link_local(addr) ? interface->index : 0, .found = found};
-    net_share_look(add_sharer, &sharers);
+    (void)net_share_look(add_sharer, &sharers, NULL); /* nobody, then */
 }
 
 static int try_udp(const struct net_interface *interface, const struct nornic_addr *addr,
@@ -118,11 +121,50 @@ static void show_found(const struct net_interface *interface, const char *kind, 
     visit(ctx, found);
 }
 
-static void show(const struct net_interface *interface, const char *kind, const char *where, int err,
-                 const struct nornic_error *why, host_port_visit *visit, void *ctx)
+/* Packet ports have no names; each sees what all see. */
+static void count_packet_ports(const struct net_interface *interface, struct host_port_found *found)
+{
+    int asker = net_claim_asker();
+    found->sharers = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS);
+    if (asker >= 0)
+        close(asker);
+    if (found->sharers)
+        snprintf(found->shared_with, sizeof found->shared_with, "%u packet port%s of running processes",
+                 found->sharers, found->sharers > 1 ? "s" : "");
+}
+
+static void find_packet(const struct net_interface *interface, int path, struct nornic_error *reason,
+                        host_port_visit *visit, void *ctx)
 {
     struct host_port_found found = {.sharers = 0};
-    show_found(interface, kind, where, err, why, &found, visit, ctx);
+    int err = path ? path : try_packet(reason);
+    count_packet_ports(interface, &found);
+    show_found(interface, "packet", interface->name, err, reason, &found, visit, ctx);
+}
+
+static void find_xdp(const struct net_interface *interface, host_port_visit *visit, void *ctx)
+{
+    struct host_port_found found = {.queues = net_interface_rx_queues(interface->name)};
+    struct nornic_error reason;
+    int err = host_port_try_xdp(interface, &reason);
+    show_found(interface, "xdp", interface->name, err, &reason, &found, visit, ctx);
+}
+
+/* Both kinds of socket of one address: RoCE over UDP; iWARP over TCP, which needs nothing. */
+static void find_sockets(const struct net_interface *interface, const struct nornic_addr *addr, int path,
+                         struct nornic_error *reason, host_port_visit *visit, void *ctx)
+{
+    char text[NORNIC_ADDR_STR_SIZE], where[NORNIC_ADDR_STR_SIZE + sizeof interface->name];
+    struct host_port_found udp = {.sharers = 0}, iwarp = {.sharers = 0};
+    bool has_scope = nornic_addr_is_link_local(addr);
+    int err = path;
+    find_sharers(interface, addr, &udp);
+    if (!err && udp.sharers == 0)
+        err = try_udp(interface, addr, reason);
+    snprintf(where, sizeof where, "%s%s%s", nornic_addr_str(addr, text), has_scope ? "%" : "",
+             has_scope ? interface->name : "");
+    show_found(interface, "udp", where, err, reason, &udp, visit, ctx);
+    show_found(interface, "iwarp", where, 0, NULL, &iwarp, visit, ctx);
 }
 
 static int find_of(const struct net_interface *interface, host_port_visit *visit, void *ctx,
@@ -134,22 +176,10 @@ static int find_of(const struct net_interface *interface, host_port_visit *visit
         return count;
     struct nornic_error reason = {.text = ""};
     int path = check_path(interface, &reason);
-    for (int i = 0; i < count; i++) {
-        char text[NORNIC_ADDR_STR_SIZE], where[NORNIC_ADDR_STR_SIZE + sizeof interface->name];
-        struct host_port_found found = {.sharers = 0};
-        bool has_scope = nornic_addr_is_link_local(&addrs[i]);
-        int err = path;
-        find_sharers(interface, &addrs[i], &found);
-        if (!err && found.sharers == 0)
-            err = try_udp(interface, &addrs[i], &reason);
-        snprintf(where, sizeof where, "%s%s%s", nornic_addr_str(&addrs[i], text), has_scope ? "%" : "",
-                 has_scope ? interface->name : "");
-        show_found(interface, "udp", where, err, &reason, &found, visit, ctx);
-    }
-    int err = path ? path : try_packet(&reason);
-    show(interface, "packet", interface->name, err, &reason, visit, ctx);
-    err = host_port_try_xdp(interface, &reason);
-    show(interface, "xdp", interface->name, err, &reason, visit, ctx);
+    for (int i = 0; i < count; i++)
+        find_sockets(interface, &addrs[i], path, &reason, visit, ctx);
+    find_packet(interface, path, &reason, visit, ctx);
+    find_xdp(interface, visit, ctx);
     return 0;
 }
 

@@ -1,87 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress belongs to one lock, not to one thread (contract 3): whoever holds it moves frames both ways and
  * fires the timers. */
-#include "base/base.h"
 #include "host/dev.h"
 
-/* Bursts in one round, so that a long send queue does not keep received acknowledgements waiting. */
-#define TX_BURSTS_PER_ROUND 4
-#define TX_BURST_LEAST      8
-#define TX_RETRY_NS         (200 * NS_PER_US) /* until a port that lent no buffers is asked again */
-
-static bool receive(struct host_dev *dev, uint64_t now_ns)
+/* All of a round but the sending. Returns whether anything was done. */
+static bool take_in(struct host_dev *dev, uint64_t now_ns)
 {
-    struct net_frame frames[NET_BURST];
-    unsigned n = net_port_rx_burst(dev->port, frames, dev->port->limits.burst_frames, now_ns);
-    if (n == 0)
-        return false;
-    roce_dev_rx(dev->engine, frames, n, now_ns);
-    net_port_rx_release(dev->port, frames, n);
-    return true;
+    bool heard = host_sources_round(&dev->sources, now_ns);
+    bool received = dev->drive->take_in(dev, now_ns);
+    bool managed = dev->client && dev->client->ops->round(dev->client, now_ns);
+    return heard || received || managed;
 }
 
-static void take_refusal(struct host_dev *dev, uint64_t now_ns)
+static uint64_t begin_round(struct host_dev *dev)
 {
-    struct nornic_addr peer;
-    if (!net_port_refused(dev->port, &peer))
-        return;
-    roce_dev_refused(dev->engine, &peer, now_ns);
-    if (dev->client)
-        dev->client->ops->refused(dev->client, &peer, now_ns);
-}
-
-static bool expire(struct host_dev *dev, uint64_t now_ns)
-{
-    if (roce_dev_deadline_ns(dev->engine) > now_ns)
-        return false;
-    roce_dev_expire(dev->engine, now_ns);
-    return true;
-}
-
-/* One burst. Lending a buffer and taking it back unused costs a tenth of what a packet does, each burst that
- * leaves costs a system call, and most rounds send one packet or two. So the port is asked for twice as many
- * as were used, and for fewer only by and by: a long queue has all that the port lends after a few bursts,
- * and an acknowledgement between two long messages does not cut the second to pieces. Returns false where the
- * port has none. */
-static bool transmit_burst(struct host_dev *dev, uint64_t now_ns)
-{
-    struct net_frame bufs[NET_BURST];
-    const struct net_port_limits *limits = &dev->port->limits;
-    unsigned wanted = min_u32(max_u32(dev->tx_wanted, TX_BURST_LEAST), limits->burst_frames);
-    unsigned lent = net_port_tx_reserve_trains(dev->port, bufs, wanted, limits->train_tx_bytes);
-    if (lent == 0)
-        return false;
-    unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
-    net_port_tx_flush(dev->port, bufs, used, now_ns);
-    if (used > 0) /* else all that was ready had to wait, or stayed inside */
-        dev->tx_wanted = max_u32(2 * used, wanted - wanted / 8);
-    return true;
-}
-
-/* Returns whether any frame was built; those to the device's own addresses never see the port. */
-static bool transmit(struct host_dev *dev, uint64_t now_ns)
-{
-    const uint64_t *built = &roce_dev_counters(dev->engine)->qps.tx_pkts;
-    uint64_t built_before = *built;
-    for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && !dev->is_tx_blocked && roce_dev_tx_pending(dev->engine);
-         i++)
-        dev->is_tx_blocked = !transmit_burst(dev, now_ns);
-    dev->tx_retry_ns = now_ns + TX_RETRY_NS;
-    return *built != built_before;
+    host_dev_assert_held(dev);
+    host_dev_consume_doorbell(dev);
+    dev->is_tx_blocked = false;
+    return host_now_ns();
 }
 
 bool host_dev_round(struct host_dev *dev)
 {
-    uint64_t now_ns = host_now_ns();
-    host_dev_assert_held(dev);
-    host_dev_consume_doorbell(dev);
-    bool heard = host_sources_round(&dev->sources, now_ns);
-    bool received = receive(dev, now_ns);
-    take_refusal(dev, now_ns);
-    bool expired = expire(dev, now_ns);
-    bool managed = dev->client && dev->client->ops->round(dev->client, now_ns);
-    dev->is_tx_blocked = false;
-    return transmit(dev, now_ns) || received || expired || managed || heard;
+    uint64_t now_ns = begin_round(dev);
+    bool did = take_in(dev, now_ns);
+    return dev->drive->send(dev, now_ns) || did;
+}
+
+static bool round_for(struct host_dev *dev, const struct rdma_cq *cq)
+{
+    uint64_t now_ns = begin_round(dev);
+    bool did = dev->drive->send(dev, now_ns);
+    /* The answer to what has just left is not there yet: the caller may sleep until it is. */
+    dev->has_only_sent = did && !dev->has_only_sent && !dev->drive->has_to_send(dev);
+    if (dev->has_only_sent)
+        return true;
+    did = take_in(dev, now_ns) || did;
+    return rdma_cq_is_ready(cq) || dev->drive->send(dev, now_ns) || did;
 }
 
 void host_dev_lock(struct host_dev *dev)
@@ -100,6 +55,15 @@ bool host_dev_progress(struct host_dev *dev)
     if (!host_lock_try(&dev->lock))
         return false;
     bool did = host_dev_round(dev);
+    host_dev_unlock(dev);
+    return did;
+}
+
+bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq)
+{
+    if (!host_lock_try(&dev->lock))
+        return false;
+    bool did = round_for(dev, cq);
     host_dev_unlock(dev);
     return did;
 }

@@ -50,11 +50,13 @@ void host_dev_consume_doorbell(struct host_dev *dev)
 }
 
 /* The timer is one for all sleepers: whatever deadline is set, now or while they sleep, all of them hear of
- * it, whoever else took up the doorbell or has stopped sleeping. It stays readable until it is set anew. */
-static void plan(struct host_dev *dev, uint64_t due_ns)
+ * it, whoever else took up the doorbell or has stopped sleeping. It stays readable until it is set anew.
+ * Deadlines mostly move on before they come, and a sleep that ends for nothing costs less than the call that
+ * puts each of them off: so one that is set and earlier stays, until it has come. */
+static void plan(struct host_dev *dev, uint64_t due_ns, uint64_t now_ns)
 {
     struct itimerspec at = {.it_value = {.tv_nsec = 0}}; /* disarmed */
-    if (due_ns == dev->planned_ns)
+    if (due_ns == dev->planned_ns || (dev->planned_ns > now_ns && dev->planned_ns < due_ns))
         return;
     if (due_ns != NET_TIME_NONE)
         at.it_value = (struct timespec){.tv_sec = (time_t)(due_ns / NS_PER_S),
@@ -66,21 +68,18 @@ static void plan(struct host_dev *dev, uint64_t due_ns)
 /* When the device next needs a round; 0: now. Under the lock. */
 static uint64_t next_due_ns(const struct host_dev *dev)
 {
-    if (roce_dev_tx_pending(dev->engine) && !dev->is_tx_blocked)
-        return 0;
-    uint64_t engine_ns = roce_dev_deadline_ns(dev->engine);
-    uint64_t port_ns = net_port_deadline_ns(dev->port);
-    uint64_t client_ns = dev->client ? dev->client->ops->deadline_ns(dev->client) : NET_TIME_NONE;
-    uint64_t room_ns = dev->is_tx_blocked ? dev->tx_retry_ns : NET_TIME_NONE;
-    return min_u64(min_u64(client_ns, room_ns), min_u64(engine_ns, port_ns));
+    uint64_t drive_ns = dev->drive->deadline_ns(dev);
+    if (drive_ns == 0 || !dev->client)
+        return drive_ns;
+    return min_u64(drive_ns, dev->client->ops->deadline_ns(dev->client));
 }
 
 unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS])
 {
     unsigned n = 0;
     fds[n++] = dev->sources.fd;
-    if (net_port_fd(dev->port) >= 0)
-        fds[n++] = net_port_fd(dev->port);
+    if (dev->drive->fd(dev) >= 0)
+        fds[n++] = dev->drive->fd(dev);
     return n;
 }
 
@@ -93,7 +92,7 @@ uint64_t host_dev_deadline_ns(struct host_dev *dev)
 {
     host_lock_take(&dev->lock);
     uint64_t due_ns = next_due_ns(dev);
-    bool retry = net_port_fd(dev->port) < 0;
+    bool retry = dev->drive->fd(dev) < 0;
     host_lock_give(&dev->lock);
     uint64_t retry_ns = retry ? host_now_ns() + RETRY_NS : NET_TIME_NONE;
     return due_ns < retry_ns ? due_ns : retry_ns;
@@ -104,18 +103,18 @@ void host_dev_replan(struct host_dev *dev)
     host_dev_assert_held(dev);
     uint64_t due_ns = next_due_ns(dev);
     if (due_ns < dev->planned_ns && atomic_fetch_add(&dev->sleepers, 0) > 0)
-        plan(dev, due_ns);
+        plan(dev, due_ns, host_now_ns());
 }
 
 /* How long a sleep may last that nothing ends, of at most `timeout_ns`; 0: a round is due. */
 static uint64_t sleep_ns(struct host_dev *dev, uint64_t timeout_ns)
 {
     host_lock_take(&dev->lock);
-    uint64_t due_ns = next_due_ns(dev);
-    plan(dev, due_ns);
-    bool retry = net_port_fd(dev->port) < 0;
+    uint64_t due_ns = next_due_ns(dev), now_ns = host_now_ns();
+    plan(dev, due_ns, now_ns);
+    bool retry = dev->drive->fd(dev) < 0;
     host_lock_give(&dev->lock);
-    if (due_ns != NET_TIME_NONE && due_ns <= host_now_ns())
+    if (due_ns != NET_TIME_NONE && due_ns <= now_ns)
         return 0;
     return retry && timeout_ns > RETRY_NS ? RETRY_NS : timeout_ns;
 }
@@ -126,7 +125,7 @@ void host_dev_sleep(struct host_dev *dev, uint64_t timeout_ns)
     uint64_t ns = sleep_ns(dev, timeout_ns);
     if (ns > 0 && !atomic_load(&dev->is_stopping)) {
         struct pollfd fds[4] = {{.fd = dev->doorbell_fd, .events = POLLIN},
-                                {.fd = net_port_fd(dev->port), .events = POLLIN},
+                                {.fd = dev->drive->fd(dev), .events = POLLIN},
                                 {.fd = dev->sources.fd, .events = POLLIN},
                                 {.fd = dev->timer_fd, .events = POLLIN}};
         struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};

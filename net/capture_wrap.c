@@ -140,6 +140,11 @@ static struct net_share *capture_share(const struct net_port *port)
     return net_port_share(((const struct capture_port *)port)->below);
 }
 
+static struct net_share *capture_lease(const struct net_port *port)
+{
+    return net_port_lease(((const struct capture_port *)port)->below);
+}
+
 static const char *capture_trouble(const struct net_port *port)
 {
     return net_port_trouble(((const struct capture_port *)port)->below);
@@ -166,6 +171,7 @@ static const struct net_port_ops capture_ops = {
     .unlisten = capture_unlisten,
     .trouble = capture_trouble,
     .share = capture_share,
+    .lease = capture_lease,
     .close = capture_close,
 };
 

@@ -339,6 +339,11 @@ static struct net_share *impair_share(const struct net_port *port)
     return net_port_share(((const struct impair_port *)port)->below);
 }
 
+static struct net_share *impair_lease(const struct net_port *port)
+{
+    return net_port_lease(((const struct impair_port *)port)->below);
+}
+
 static const char *impair_trouble(const struct net_port *port)
 {
     return net_port_trouble(((const struct impair_port *)port)->below);
@@ -369,6 +374,7 @@ static const struct net_port_ops impair_ops = {
     .unlisten = impair_unlisten,
     .trouble = impair_trouble,
     .share = impair_share,
+    .lease = impair_lease,
     .close = impair_close,
 };
 

@@ -26,6 +26,9 @@ int net_interface_get(const char *name, struct net_interface *out, struct nornic
 int net_interface_of_addr(const struct nornic_addr *addr, struct net_interface *out,
                           struct nornic_error *why);
 
+/* How many receive queues the interface has; 1 where its driver does not say. */
+uint32_t net_interface_rx_queues(const char *name);
+
 /* What the interface says its speed is, in bits per second; 0: it does not know, or has no link. */
 uint64_t net_interface_rate_bps(const char *name);
 

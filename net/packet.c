@@ -13,9 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "net/backoff.h"
 #include "net/bytes.h"
 #include "net/claim.h"
+#include "net/packet_lease.h"
 #include "net/packet_socket.h"
 
 #define RING_DEFAULT   4096u
@@ -27,7 +29,8 @@
 struct packet_port {
     struct net_port base;
     struct net_packet_socket socket;
-    int claim_fd;    /* of the interface, beside other packet ports */
+    int claim_fd; /* of the interface, beside other packet ports */
+    struct net_packet_lease lease;
     uint32_t lent;   /* transmit slots of the last reserve */
     uint32_t unsent; /* first slot that the kernel may not have taken yet */
     bool kick_due;   /* some are left */
@@ -107,6 +110,7 @@ static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, u
         port->look_at_ns = now_ns + LOOK_EVERY_NS;
     }
     net_gate_count(&port->socket.gate, &base->counters);
+    net_packet_lease_round(&port->lease, &base->counters, now_ns);
     if (n > NET_BURST)
         n = NET_BURST;
     while (count < n) {
@@ -232,13 +236,15 @@ static void port_tx_flush(struct net_port *base, const struct net_frame *bufs, u
 
 static int port_fd(struct net_port *base)
 {
-    return ((struct packet_port *)base)->socket.fd;
+    const struct packet_port *port = (const struct packet_port *)base;
+    return port->lease.epoll_fd >= 0 ? port->lease.epoll_fd : port->socket.fd;
 }
 
 static uint64_t port_deadline_ns(const struct net_port *base)
 {
     const struct packet_port *port = (const struct packet_port *)base;
-    return port->kick_due ? port->backoff.at_ns : NET_TIME_NONE;
+    return min_u64(port->kick_due ? port->backoff.at_ns : NET_TIME_NONE,
+                   net_packet_lease_deadline_ns(&port->lease));
 }
 
 static const char *mode_of(bool is_steered)
@@ -253,6 +259,11 @@ static void port_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer 
     net_port_set_mode(base, mode_of(net_gate_steer(&port->socket.gate, dest_qpn, whose, peer)));
 }
 
+static struct net_share *port_lease(const struct net_port *base)
+{
+    return ((const struct packet_port *)base)->lease.share;
+}
+
 static const char *port_trouble(const struct net_port *base)
 {
     const struct packet_port *port = (const struct packet_port *)base;
@@ -262,6 +273,7 @@ static const char *port_trouble(const struct net_port *base)
 static void port_close(struct net_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
+    net_packet_lease_close(&port->lease);
     net_packet_socket_close(&port->socket);
     if (port->claim_fd >= 0)
         close(port->claim_fd);
@@ -277,6 +289,7 @@ static const struct net_port_ops port_ops = {
     .deadline_ns = port_deadline_ns,
     .steer = port_steer,
     .trouble = port_trouble,
+    .lease = port_lease,
     .close = port_close,
 };
 
@@ -336,6 +349,9 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
         goto free_port;
     snprintf(port->name, sizeof port->name, "packet:%s", interface.name);
     net_backoff_reset(&port->backoff);
+    port->lease.epoll_fd = -1;
+    if (config->is_leased)
+        net_packet_lease_open(&port->lease, port->socket.fd);
     port->base = (struct net_port){.ops = &port_ops,
                                    .limits = {.mtu_bytes = interface.mtu_bytes, .burst_frames = NET_BURST},
                                    .mac = interface.mac,

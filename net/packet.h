@@ -15,6 +15,7 @@ struct net_packet_config {
     const char *ifname;
     uint32_t ring_frames; /* 0: 4096, or what 64 MiB hold where the MTU is large */
     bool roce_v1;         /* receive EtherType 0x8915 (RoCEv1) as well */
+    bool is_leased;       /* its user takes the numbers that net_port_lease() says, where there are some */
 };
 
 /* Receives UDP/4791 over IPv4 and IPv6 (tagged or not) of an interface through mmap rings (TPACKET_V2) with a

@@ -76,6 +76,7 @@ struct net_port_limits {
     C(rx_no_qp)       /* steering: to a number that takes no packets */           \
     C(rx_stranger)    /* steering: not from the peer that the number has */       \
     C(rx_limited)     /* steering: more of a limited kind than its share */       \
+    C(rx_filtered)    /* steering: any of the three, where that is not told */    \
     C(rx_passed_on)   /* another process's that has the same address */           \
     C(rx_handed_over) /* by another process that has the same address */
 
@@ -118,6 +119,7 @@ struct net_port_ops {
     void (*unlisten)(struct net_port *port, const struct nornic_addr *addr); /* with `listen` */
     const char *(*trouble)(const struct net_port *port);                     /* NULL: it never knows any */
     struct net_share *(*share)(const struct net_port *port);                 /* NULL: it shares nothing */
+    struct net_share *(*lease)(const struct net_port *port);                 /* NULL: that of `share` */
     void (*close)(struct net_port *port);
 };
 
@@ -179,8 +181,8 @@ static inline uint64_t net_port_deadline_ns(const struct net_port *port)
     return port->ops->deadline_ns(port);
 }
 
-/* Takes the address of a peer whose host says since the last call that nobody there takes RoCE. False: there
- * is none. Of several the last is told; the others say it again when the next packet goes to them. */
+/* Takes the address of a peer whose host has said that nobody there takes RoCE. False: there is no more. A
+ * port may keep few; others say it again when the next packet goes to them. */
 static inline bool net_port_refused(struct net_port *port, struct nornic_addr *peer)
 {
     return port->ops->refused && port->ops->refused(port, peer);
@@ -232,6 +234,13 @@ static inline const char *net_port_trouble(const struct net_port *port)
 static inline struct net_share *net_port_share(const struct net_port *port)
 {
     return port->ops->share ? port->ops->share(port) : NULL;
+}
+
+/* What has leased the queue pair numbers and communication ids that the user of the port is to take, so that
+ * no other process has them (net/share.h), as long as the port lives; NULL: nothing has. */
+static inline struct net_share *net_port_lease(const struct net_port *port)
+{
+    return port->ops->lease ? port->ops->lease(port) : net_port_share(port);
 }
 
 /* Releases everything that the port holds, and the port. A wrapping port closes the port below. */

@@ -16,10 +16,11 @@
 #include "net/share_lend.h"
 #include "net/udp_socket.h"
 
-#define LOCK_WAIT_NS  (5 * NS_PER_S)
-#define SAY_WAIT_NS   (100 * NS_PER_MS)
-#define SLOT_TRIES    32 /* where names are left that only another user may remove */
-#define LOCK_AGAIN_NS NS_PER_MS
+#define LOCK_WAIT_NS   (10 * NS_PER_S)
+#define SAY_WAIT_NS    (100 * NS_PER_MS)
+#define LOCK_AGAIN_NS  NS_PER_MS
+#define WRITE_AGAIN_NS (50 * NS_PER_MS) /* to a file system that is full */
+#define LOOK_AGAIN_NS  (5 * NS_PER_MS)
 
 /* --- opening and closing --- */
 
@@ -33,55 +34,53 @@ static void name_program(struct net_share_record *record)
         fclose(comm);
 }
 
-/* Under the table's lock. Slot 0 is only for who asks for low numbers: with it comes the 1. */
-static int lease(struct net_share *share, uint32_t first_qpn)
+/* Under the table's lock: gives back what take_slot() has taken. */
+static void drop_slot(struct net_share *share)
+{
+    if (share->slot == NET_SHARE_NOBODY)
+        return;
+    if (share->hand_fd >= 0)
+        close(share->hand_fd);
+    share->hand_fd = -1;
+    net_share_hand_remove(&share->table, share->slot);
+    net_share_table_write(&share->table, share->slot, NULL);
+    net_share_table_release(&share->table, share->slot);
+    share->slot = NET_SHARE_NOBODY;
+}
+
+/* Under the table's lock. The socket is opened behind the record, so that a name that a killed process leaves
+ * is found. -EAGAIN: another process has the slot; -EADDRINUSE: its name is left there by another user. */
+static int try_slot(struct net_share *share, unsigned slot)
+{
+    int err = net_share_table_lease(&share->table, slot);
+    if (err)
+        return err;
+    share->slot = slot;
+    share->said = (struct net_share_record){.pid = 0};
+    net_share_say(share);
+    share->hand_fd = share->is_unsaid ? -EIO : net_share_hand_open(&share->table, &share->dir, share->slot);
+    if (share->hand_fd >= 0)
+        return 0;
+    err = share->hand_fd;
+    drop_slot(share);
+    return err;
+}
+
+/* Slot 0 is only for who asks for low numbers: with it comes the 1. */
+static int take_slot(struct net_share *share, uint32_t first_qpn)
 {
     uint64_t random;
     if (getrandom(&random, sizeof random, 0) != sizeof random ||
         getrandom(&share->nonce, sizeof share->nonce, 0) != sizeof share->nonce)
         return -EIO;
     if (first_qpn) {
-        share->slot = first_qpn >> NET_SHARE_SLOT_BITS;
-        return share->slot < NET_SHARE_SLOTS ? net_share_table_lease(&share->table, share->slot) : -EINVAL;
+        unsigned slot = first_qpn >> NET_SHARE_SLOT_BITS;
+        return slot < NET_SHARE_SLOTS ? try_slot(share, slot) : -EINVAL;
     }
     int err = -EAGAIN;
-    for (unsigned i = 0; i < NET_SHARE_SLOTS - 1 && err == -EAGAIN; i++) {
-        share->slot = 1 + (unsigned)((random + i) % (NET_SHARE_SLOTS - 1));
-        err = net_share_table_lease(&share->table, share->slot);
-    }
+    for (unsigned i = 0; i < NET_SHARE_SLOTS - 1 && (err == -EAGAIN || err == -EADDRINUSE); i++)
+        err = try_slot(share, 1 + (unsigned)((random + i) % (NET_SHARE_SLOTS - 1)));
     return err;
-}
-
-static int watch(const struct net_share *share)
-{
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (fd < 0 || inotify_add_watch(fd, share->table.path, IN_MODIFY | IN_CLOSE_WRITE) >= 0)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-/* Under the table's lock. */
-static int take_slot(struct net_share *share, uint32_t first_qpn)
-{
-    struct timespec now;
-    int err = lease(share, first_qpn);
-    if (err)
-        return err;
-    share->own.pid = (uint32_t)getpid();
-    share->own.uid = geteuid();
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    share->own.opened_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-    name_program(&share->own);
-    net_share_say(share);
-    if (share->is_unsaid)
-        return -EIO;
-    /* Behind the record, so that a name that a killed process leaves is found. */
-    share->hand_fd = net_share_hand_open(&share->table, &share->dir, share->slot);
-    if (share->hand_fd < 0)
-        return share->hand_fd;
-    share->news_fd = watch(share); /* without it packets that go astray are the news */
-    return 0;
 }
 
 static int explain(const struct net_share *share, int err, uint32_t first_qpn, struct nornic_error *why)
@@ -96,53 +95,84 @@ static int explain(const struct net_share *share, int err, uint32_t first_qpn, s
                          err == -EAGAIN ? "it is full, or kept locked" : strerror(-err));
 }
 
+static void introduce(struct net_share *share)
+{
+    struct timespec now;
+    share->own.pid = (uint32_t)getpid();
+    share->own.uid = geteuid();
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    share->own.opened_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    name_program(&share->own);
+}
+
+/* What was news is so no more. To close it takes 15 ms, and seconds on a busy machine, since the kernel waits
+ * for all who look at such things: so it is the last, and nobody waits for it. */
 static void free_share(struct net_share *share)
 {
+    if (share->news_fd >= 0)
+        close(share->news_fd);
     free(share->view.records);
     free(share);
 }
 
-int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_error *why)
+/* Closes the table, under its lock if that could be had; the last one removes it. */
+static void close_table(struct net_share *share, bool is_locked)
+{
+    if (is_locked) {
+        drop_slot(share);
+        net_share_bury(share);
+        if (!net_share_table_has_leases(&share->table))
+            net_share_table_remove(&share->table);
+    }
+    net_share_table_close(&share->table); /* with the lock and the lease */
+}
+
+static struct net_share *make_share(void)
 {
     struct net_share *share = calloc(1, sizeof *share);
-    if (share)
-        share->view.records = calloc(NET_SHARE_SLOTS, sizeof *share->view.records);
-    if (!share || !share->view.records) {
-        free(share);
+    if (!share)
+        return NULL;
+    share->slot = NET_SHARE_NOBODY;
+    share->hand_fd = -1;
+    share->trial_at_ns = share->look_at_ns = NET_TIME_NONE;
+    /* Before the table: files of a killed process are closed in the order of their numbers, and the leases
+     * are not to wait for this one. Without it packets that go astray are the news. */
+    share->news_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    share->view.records = calloc(NET_SHARE_SLOTS, sizeof *share->view.records);
+    if (share->view.records)
+        return share;
+    free_share(share);
+    return NULL;
+}
+
+int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_error *why)
+{
+    struct net_share *share = make_share();
+    if (!share)
         return net_error_set(why, ENOMEM, "no memory to share an address");
-    }
-    share->hand_fd = share->news_fd = -1;
-    share->trial_at_ns = NET_TIME_NONE;
     int err = net_share_dir_find(&share->dir, why);
     if (err) {
         free_share(share);
         return err;
     }
-    err = net_share_table_open(&share->dir, &share->table);
+    err = net_share_table_open(&share->dir, &share->table, LOCK_WAIT_NS);
     if (err) {
         explain(share, err, 0, why);
         free_share(share);
         return err;
     }
+    introduce(share);
     err = take_slot(share, first_qpn);
-    for (unsigned tries = 0; tries < SLOT_TRIES && err == -EADDRINUSE && !first_qpn; tries++) {
-        net_share_table_write(&share->table, share->slot, NULL);
-        net_share_table_release(&share->table, share->slot);
-        err = take_slot(share, 0);
+    if (err) {
+        err = explain(share, err, first_qpn, why);
+        close_table(share, true);
+        free_share(share);
+        return err;
     }
-    if (!err) {
-        net_share_table_unlock(&share->table);
-        *out = share;
-        return 0;
-    }
-    err = explain(share, err, first_qpn, why);
-    if (share->hand_fd >= 0)
-        close(share->hand_fd);
-    if (share->news_fd >= 0)
-        close(share->news_fd);
-    net_share_table_close(&share->table);
-    free_share(share);
-    return err;
+    inotify_add_watch(share->news_fd, share->table.path, IN_MODIFY | IN_CLOSE_WRITE);
+    net_share_table_unlock(&share->table);
+    *out = share;
+    return 0;
 }
 
 void net_share_close(struct net_share *share)
@@ -150,18 +180,11 @@ void net_share_close(struct net_share *share)
     bool is_locked = net_share_table_lock(&share->table, LOCK_WAIT_NS) == 0;
     for (uint32_t i = 0; i < share->own.place_count; i++)
         close(share->sites[i].fd);
-    net_share_hand_remove(&share->table, share->slot);
-    close(share->hand_fd);
-    if (share->news_fd >= 0)
-        close(share->news_fd);
-    if (is_locked) {
-        net_share_table_write(&share->table, share->slot, NULL);
-        net_share_bury(share);
-        net_share_refresh(share);
-        if (share->view.count == 1) /* ourselves */
-            net_share_table_remove(&share->table);
+    if (!is_locked) {
+        net_share_hand_remove(&share->table, share->slot);
+        close(share->hand_fd);
     }
-    net_share_table_close(&share->table); /* with the lock and the lease */
+    close_table(share, is_locked);
     free_share(share);
 }
 
@@ -309,6 +332,15 @@ void net_share_set_qp1(struct net_share *share, bool has_qp1)
 
 /* --- rounds --- */
 
+unsigned net_share_others(const struct net_share *share, uint8_t slots[NET_SHARE_SLOTS])
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < share->view.count; i++)
+        if (share->view.slots[i] != share->slot)
+            slots[count++] = share->view.slots[i];
+    return count;
+}
+
 bool net_share_is_alone(const struct net_share *share)
 {
     return share->view.count == 1;
@@ -323,7 +355,8 @@ unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS])
 
 uint64_t net_share_deadline_ns(const struct net_share *share)
 {
-    return min_u64(share->trial_at_ns, share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
+    return min_u64(min_u64(share->trial_at_ns, share->look_at_ns),
+                   share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
 }
 
 /* Whether there was any. */
@@ -336,19 +369,30 @@ static bool drain_news(const struct net_share *share)
     return is_any;
 }
 
+/* Who closes the table is heard of before its locks are gone, so what is news is looked at twice. */
+static bool is_time_to_look(struct net_share *share)
+{
+    bool has_news = drain_news(share), is_time = share->now_ns >= share->look_at_ns;
+    if (has_news)
+        share->look_at_ns = share->now_ns + LOOK_AGAIN_NS;
+    else if (is_time)
+        share->look_at_ns = NET_TIME_NONE;
+    return has_news || is_time || share->now_ns >= share->trial_at_ns;
+}
+
 void net_share_round(struct net_share *share, uint64_t now_ns)
 {
     share->now_ns = now_ns;
-    bool has_news = drain_news(share);
-    if ((has_news || now_ns >= share->trial_at_ns) && net_share_refresh(share) && !share->is_unsaid)
+    if (is_time_to_look(share) && net_share_refresh(share) && !share->is_unsaid)
         net_share_say_soon(share);
     net_share_trial_step(share);
     if (!share->is_unsaid || now_ns < share->say_at_ns)
         return;
-    if (net_share_table_lock(&share->table, 0) == 0) {
+    bool is_locked = net_share_table_lock(&share->table, 0) == 0;
+    if (is_locked) {
         net_share_say(share);
         net_share_table_unlock(&share->table);
     }
     if (share->is_unsaid)
-        share->say_at_ns = now_ns + LOCK_AGAIN_NS;
+        share->say_at_ns = now_ns + (is_locked ? WRITE_AGAIN_NS : LOCK_AGAIN_NS);
 }

@@ -18,6 +18,7 @@
 
 #include "net/share_table.h"
 #include "net/udp_frame.h"
+#include "net/udp_socket.h"
 
 struct net_share;
 
@@ -25,7 +26,8 @@ struct net_share;
 #define NET_SHARE_QPNS (1u << NET_SHARE_SLOT_BITS) /* of a slot */
 
 /* Leases a slot, the one that `first_qpn` is in or, where that is 0, a random one of those that are free.
- * 0; -EADDRINUSE: another process has that slot; or another -errno, with a sentence: no sharing here. */
+ * 0; -EADDRINUSE: another process has that slot; NET_SHARE_NOWHERE: there is no place to meet; or another
+ * -errno; each with a sentence. */
 int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_error *why);
 
 /* Leaves every group, closing its sockets, and gives the slot back. */
@@ -55,6 +57,9 @@ bool net_share_is_served(struct net_share *share, uint64_t service_id);
 /* Queue pair 1 is there, or no more: it takes what comes for it and is for none of the other processes. */
 void net_share_set_qp1(struct net_share *share, bool has_qp1);
 
+/* The slots of the other processes. Returns how many there are. */
+unsigned net_share_others(const struct net_share *share, uint8_t slots[NET_SHARE_SLOTS]);
+
 /* Nobody else is known to share anything. */
 bool net_share_is_alone(const struct net_share *share);
 
@@ -71,10 +76,21 @@ void net_share_round(struct net_share *share, uint64_t now_ns);
 uint32_t net_share_sift(struct net_share *share, const struct net_udp_arrival *arrival, uint8_t *payload,
                         uint64_t *passed);
 
-/* Takes what another process has handed over, into `payload` of `cap_bytes`. False: nothing is there. True
- * with `payload_bytes` 0: it was none for the port, but a question, which was answered with `counters`. */
+/* What another process has handed over: packets, `payload_bytes` of them, or what ICMP said, `refusal.error`,
+ * or with both 0 nothing for the port. */
+struct net_share_taken {
+    struct net_udp_arrival arrival;
+    struct net_udp_refusal refusal;
+};
+
+/* Takes it, packets into `payload` of `cap_bytes`. False: nothing is there. Who asked for the port's counters
+ * is answered with `counters`. */
 bool net_share_take(struct net_share *share, const struct net_port_counters *counters,
-                    struct net_udp_arrival *arrival, uint8_t *payload, uint32_t cap_bytes);
+                    struct net_share_taken *out, uint8_t *payload, uint32_t cap_bytes);
+
+/* The kernel has told socket `fd` what ICMP said against what was sent from its address. It picks any socket
+ * of the group, so the others are told as well; of a flood of it not all. */
+void net_share_refused(struct net_share *share, int fd, const struct net_udp_refusal *refusal);
 
 /* The datagram to a group was sent by this very port: its source QPN is leased here. `payload`: from the BTH
  * on. */

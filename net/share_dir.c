@@ -65,5 +65,7 @@ int net_share_dir_find(struct net_share_dir *out, struct nornic_error *why)
         err = try_path(of_user, "/nornic", true, out);
     if (err)
         err = try_path(in_tmp, "", true, out);
-    return !err ? 0 : net_error_set(why, -err, "no directory to meet in: %s: %s", in_tmp, strerror(-err));
+    return !err ? 0
+                : net_error_set(why, -NET_SHARE_NOWHERE, "no directory to meet in: %s: %s", in_tmp,
+                                strerror(-err));
 }

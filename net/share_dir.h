@@ -13,6 +13,7 @@
 #ifndef NORNIC_NET_SHARE_DIR_H
 #define NORNIC_NET_SHARE_DIR_H
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "net/error.h"
@@ -24,7 +25,10 @@ struct net_share_dir {
     bool is_system; /* of several users: what is made there is open to all of them */
 };
 
-/* Finds the directory, and makes the user's own where it is missing. 0, or -errno with a sentence. */
+#define NET_SHARE_NOWHERE (-ENOTSUP)
+
+/* Finds the directory, and makes the user's own where it is missing. 0; NET_SHARE_NOWHERE: there is none that
+ * could be used, and none was asked for; or another -errno; each with a sentence. */
 int net_share_dir_find(struct net_share_dir *out, struct nornic_error *why);
 
 #endif

@@ -2,17 +2,24 @@
 #include "net/share_hand.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "net/ipv4.h"
+
+#define TRAIN_PKTS_MAX 128 /* UDP_MAX_SEGMENTS of linux/udp.h; before Linux 6.9 64 */
+
 /* The message as it passes between processes of one machine. */
 struct head {
     uint32_t word, slot;
     struct nornic_addr src, dst;
     uint32_t src_port, tos, ttl, seg_bytes, is_astray;
+    struct nornic_addr peer;
+    uint32_t error, mtu_bytes;
 };
 
 union control {
@@ -52,6 +59,12 @@ void net_share_hand_remove(const struct net_share_table *table, unsigned slot)
         unlink(name.sun_path);
 }
 
+bool net_share_hand_connect(int fd, const struct net_share_table *table, unsigned slot)
+{
+    struct sockaddr_un name;
+    return name_socket(table, slot, &name) && connect(fd, (struct sockaddr *)&name, sizeof name) == 0;
+}
+
 bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned slot,
                          const struct net_share_message *message, const uint8_t *payload)
 {
@@ -64,7 +77,10 @@ bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned s
                         .tos = arrival->tos,
                         .ttl = arrival->ttl,
                         .seg_bytes = arrival->seg_bytes,
-                        .is_astray = message->is_astray};
+                        .is_astray = message->is_astray,
+                        .peer = message->refusal.peer,
+                        .error = (uint32_t)message->refusal.error,
+                        .mtu_bytes = message->refusal.mtu_bytes};
     struct iovec parts[] = {{.iov_base = &head, .iov_len = sizeof head},
                             {.iov_base = (uint8_t *)payload, .iov_len = arrival->payload_bytes}};
     struct sockaddr_un name;
@@ -84,14 +100,39 @@ bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned s
     return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* The descriptor that came with a message, or -1. */
+/* The descriptor that came with a message, or -1. Where there is room for one, alignment makes room for two;
+ * all but the first are closed. */
 static int take_fd(struct msghdr *m)
 {
     int fd = -1;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof fd))
-            memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        bool has_fds = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS;
+        for (size_t at = 0; has_fds && CMSG_LEN(at + sizeof fd) <= c->cmsg_len; at += sizeof fd) {
+            int next;
+            memcpy(&next, CMSG_DATA(c) + at, sizeof next);
+            if (fd >= 0)
+                close(next);
+            else
+                fd = next;
+        }
+    }
     return fd;
+}
+
+/* Of a UDP payload, which has come in one IP datagram, or as a train of no more packets than the kernel makes
+ * one of. */
+static bool is_length(const struct head *head, size_t bytes)
+{
+    bool is_short = head->seg_bytes == 0 || bytes <= (size_t)head->seg_bytes * TRAIN_PKTS_MAX;
+    return is_short &&
+           bytes <= UINT16_MAX - NET_UDP_BYTES - (nornic_addr_is_v4(&head->dst) ? NET_IPV4_BYTES : 0);
+}
+
+static bool is_sound(const struct head *head, const struct msghdr *m, size_t payload_bytes, bool has_fd)
+{
+    return !(m->msg_flags & MSG_TRUNC) && head->word >= NET_SHARE_PACKETS &&
+           head->word <= NET_SHARE_REFUSAL && has_fd == (head->word == NET_SHARE_SOCKET) &&
+           is_length(head, payload_bytes) && (payload_bytes == 0 || head->word == NET_SHARE_PACKETS);
 }
 
 bool net_share_hand_receive(int fd, struct net_share_message *out, uint8_t *payload, uint32_t cap_bytes)
@@ -111,15 +152,17 @@ bool net_share_hand_receive(int fd, struct net_share_message *out, uint8_t *payl
     if (got < 0)
         return false;
     *out = (struct net_share_message){.from = from, .from_bytes = m.msg_namelen, .fd = take_fd(&m)};
-    if ((size_t)got < sizeof head || m.msg_flags & MSG_TRUNC || head.word < NET_SHARE_PACKETS ||
-        head.word > NET_SHARE_TELL || (out->fd >= 0) != (head.word == NET_SHARE_SOCKET)) {
+    if ((size_t)got < sizeof head || !is_sound(&head, &m, (size_t)got - sizeof head, out->fd >= 0)) {
         if (out->fd >= 0)
             close(out->fd);
-        return false;
+        *out = (struct net_share_message){.word = NET_SHARE_NONSENSE, .fd = -1};
+        return true;
     }
     out->word = (enum net_share_word)head.word;
     out->slot = head.slot;
     out->is_astray = head.is_astray != 0;
+    out->refusal = (struct net_udp_refusal){
+        .peer = head.peer, .error = (int)(head.error & INT_MAX), .mtu_bytes = head.mtu_bytes};
     out->arrival = (struct net_udp_arrival){.src = head.src,
                                             .dst = head.dst,
                                             .src_port = (uint16_t)head.src_port,

@@ -18,6 +18,7 @@ struct net_share {
     struct net_share_table table;
     unsigned slot;
     int hand_fd, news_fd;                              /* news_fd: inotify, or -1 */
+    uint64_t look_at_ns;                               /* once more at what was news; NET_TIME_NONE: no */
     struct net_share_record own;                       /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
     struct net_share_view view;                        /* own among them */
@@ -27,7 +28,9 @@ struct net_share {
     bool is_filter_suspect; /* a packet went astray: the filters are to be made anew */
     bool is_unsaid;         /* the table or the filters have to be written */
     uint64_t say_at_ns;     /* then: not before */
-    uint64_t nonce;         /* of trials, so that nobody else's are taken for ours */
+    unsigned refusals_left; /* to be handed over before refusals_at_ns */
+    uint64_t refusals_at_ns;
+    uint64_t nonce; /* of trials, so that nobody else's are taken for ours */
     unsigned trial_step;
     uint64_t trial_began_ns, trial_at_ns; /* the next step; NET_TIME_NONE: none */
 };

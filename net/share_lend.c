@@ -3,21 +3,41 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "net/udp_socket.h"
 
-#define ANSWER_MS 300 /* of each of those who are asked: one that is busy, or has stopped, is left alone */
+#define ANSWER_NS \
+    (300 * NS_PER_MS) /* of each of those who are asked: one that is busy, or has stopped, is left alone */
 
-/* The next message, if it is a socket. What else comes meanwhile is lost, as on a wire. */
-static int await_socket(const struct net_share *share)
+static uint64_t clock_ns(void)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* The next socket that comes and is one of `addr`: who was asked for another address may answer late. Who
+ * asks for one meanwhile gets it, as he may be who is asked here. What else comes is lost, as on a wire. */
+static int await_socket(const struct net_share *share, const struct nornic_addr *addr)
+{
+    const uint64_t end_ns = clock_ns() + ANSWER_NS;
     struct net_share_message message;
-    struct pollfd ready = {.fd = share->hand_fd, .events = POLLIN};
     uint8_t none[1];
-    while (poll(&ready, 1, ANSWER_MS) == 1)
-        if (net_share_hand_receive(share->hand_fd, &message, none, sizeof none) && message.fd >= 0)
+    for (uint64_t now_ns = end_ns - ANSWER_NS; now_ns < end_ns; now_ns = clock_ns()) {
+        struct pollfd ready = {.fd = share->hand_fd, .events = POLLIN};
+        if (poll(&ready, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1) != 1 ||
+            !net_share_hand_receive(share->hand_fd, &message, none, sizeof none))
+            continue;
+        if (message.word == NET_SHARE_GIVE_SOCKET)
+            net_share_lend(share, &message);
+        if (message.fd >= 0 && net_udp_socket_adopt(message.fd, addr) == 0)
             return message.fd;
+        if (message.fd >= 0)
+            close(message.fd);
+    }
     return -EADDRINUSE;
 }
 
@@ -30,7 +50,7 @@ int net_share_borrow(struct net_share *share, const struct nornic_addr *addr, ui
         unsigned slot = share->view.slots[i];
         if (slot != share->slot && net_share_place_of(&share->view.records[slot], addr, scope) &&
             net_share_hand_send(share->hand_fd, &share->table, slot, &question, NULL))
-            fd = await_socket(share);
+            fd = await_socket(share, addr);
     }
     return fd;
 }

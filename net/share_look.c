@@ -11,25 +11,36 @@
 #include "base/base.h"
 #include "net/share_hand.h"
 
-static bool open_table(struct net_share_table *table)
+/* 0, or -errno with a sentence. `table->fd` is -1 where nobody has shared anything. */
+static int open_table(struct net_share_table *table, struct nornic_error *why)
 {
     struct net_share_dir dir;
-    return net_share_dir_find(&dir, NULL) == 0 && net_share_table_look(&dir, table) == 0;
+    table->fd = -1;
+    int err = net_share_dir_find(&dir, why);
+    if (err)
+        return err == NET_SHARE_NOWHERE ? 0 : err;
+    err = net_share_table_look(&dir, table);
+    if (!err || err == -ENOENT)
+        return 0;
+    return net_error_set(why, -err, "cannot look at who shares addresses by %s: %s", table->path,
+                         strerror(-err));
 }
 
-void net_share_look(net_share_visit *visit, void *ctx)
+int net_share_look(net_share_visit *visit, void *ctx, struct nornic_error *why)
 {
     struct net_share_table table;
     struct net_share_record record;
     uint8_t used[NET_SHARE_SLOTS];
-    if (!open_table(&table))
-        return;
+    int err = open_table(&table, why);
+    if (err || table.fd < 0)
+        return err;
     net_share_table_used(&table, used);
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
         if (used[slot] && net_share_table_is_leased(&table, slot) &&
             net_share_table_read(&table, slot, &record))
             visit(ctx, slot, &record);
     net_share_table_close(&table);
+    return 0;
 }
 
 /* The answer comes to an address that the kernel chooses (unix(7), autobind). */
@@ -48,10 +59,11 @@ bool net_share_ask(unsigned slot, uint64_t wait_ns, struct net_port_counters *ou
 {
     const struct net_share_message question = {.word = NET_SHARE_TELL, .fd = -1};
     struct net_share_table table;
-    if (!open_table(&table))
+    if (open_table(&table, NULL) != 0 || table.fd < 0)
         return false;
     int fd = open_socket();
-    bool is_answered = fd >= 0 && net_share_hand_send(fd, &table, slot, &question, NULL);
+    bool is_answered = fd >= 0 && net_share_hand_connect(fd, &table, slot) &&
+                       net_share_hand_send(fd, &table, slot, &question, NULL);
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     is_answered = is_answered && poll(&ready, 1, (int)(wait_ns / NS_PER_MS)) == 1 &&
                   recv(fd, out, sizeof *out, MSG_DONTWAIT) == sizeof *out;

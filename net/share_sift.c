@@ -9,7 +9,9 @@
 #include "net/share_inner.h"
 #include "net/share_lend.h"
 
-#define VIEW_NS NS_PER_MS /* how old what is known may be before it says that nobody is there */
+#define VIEW_NS     NS_PER_MS /* how old what is known may be before it says that nobody is there */
+#define REFUSALS    8         /* that are handed over in this time: */
+#define REFUSALS_NS NS_PER_MS
 
 struct sifting {
     struct net_share *share;
@@ -21,7 +23,8 @@ struct sifting {
     unsigned to;        /* whose the packets are that wait to be handed over, from `from` to `end`; */
     uint32_t from, end; /* from == end: none */
     uint64_t passed;
-    bool is_astray; /* the first packet, by which the kernel has chosen, was another's */
+    bool is_for_all; /* what waits is kept here as well: the filter was not wrong */
+    bool is_astray;  /* the first packet, by which the kernel has chosen, was another's */
 };
 
 static uint32_t scope_of(const struct net_share *share, const struct nornic_addr *addr)
@@ -36,10 +39,8 @@ static void flush(struct sifting *s)
     if (s->from == s->end)
         return;
     struct net_share_message message = {.word = NET_SHARE_PACKETS, .arrival = *s->arrival, .fd = -1};
-    message.is_astray = s->from == 0;
+    message.is_astray = s->from == 0 && !s->is_for_all;
     message.arrival.payload_bytes = s->end - s->from;
-    if (message.arrival.payload_bytes <= s->seg_bytes)
-        message.arrival.seg_bytes = 0;
     net_share_hand_send(s->share->hand_fd, &s->share->table, s->to, &message, s->payload + s->from);
     s->from = s->end;
 }
@@ -60,9 +61,13 @@ static void pass(struct sifting *s, unsigned to, uint32_t at, uint32_t bytes)
 static void pass_to_all(struct sifting *s, uint32_t at, uint32_t bytes)
 {
     const struct net_share_view *view = &s->share->view;
+    flush(s);
+    s->is_for_all = true;
     for (unsigned i = 0; i < view->count; i++)
         if (view->slots[i] != s->share->slot && view->records[view->slots[i]].has_qp1)
             pass(s, view->slots[i], at, bytes);
+    flush(s);
+    s->is_for_all = false;
 }
 
 static void keep(struct sifting *s, uint32_t at, uint32_t bytes)
@@ -143,13 +148,13 @@ uint32_t net_share_sift(struct net_share *share, const struct net_udp_arrival *a
 }
 
 bool net_share_take(struct net_share *share, const struct net_port_counters *counters,
-                    struct net_udp_arrival *arrival, uint8_t *payload, uint32_t cap_bytes)
+                    struct net_share_taken *out, uint8_t *payload, uint32_t cap_bytes)
 {
     struct net_share_message message;
     uint64_t passed = 0;
     if (!net_share_hand_receive(share->hand_fd, &message, payload, cap_bytes))
         return false;
-    *arrival = message.arrival;
+    *out = (struct net_share_taken){.arrival = message.arrival};
     if (message.fd >= 0)
         close(message.fd);
     if (message.word == NET_SHARE_GIVE_SOCKET)
@@ -157,11 +162,36 @@ bool net_share_take(struct net_share *share, const struct net_port_counters *cou
     if (message.word == NET_SHARE_TELL && message.from_bytes > sizeof message.from.sun_family)
         (void)!sendto(share->hand_fd, counters, sizeof *counters, MSG_DONTWAIT | MSG_NOSIGNAL,
                       (const struct sockaddr *)&message.from, message.from_bytes);
-    bool is_for_us = message.word == NET_SHARE_PACKETS && net_share_find(share, &arrival->dst) >= 0;
-    arrival->payload_bytes = is_for_us ? sift(share, arrival, payload, true, &passed) : 0;
+    bool is_here = net_share_find(share, &message.arrival.dst) >= 0;
+    if (is_here && message.word == NET_SHARE_REFUSAL)
+        out->refusal = message.refusal;
+    bool is_for_us = is_here && message.word == NET_SHARE_PACKETS;
+    out->arrival.payload_bytes = is_for_us ? sift(share, &message.arrival, payload, true, &passed) : 0;
     if (is_for_us && message.is_astray)
         net_share_trial_suspect(share);
     return true;
+}
+
+void net_share_refused(struct net_share *share, int fd, const struct net_udp_refusal *refusal)
+{
+    struct net_share_message message = {.word = NET_SHARE_REFUSAL, .refusal = *refusal, .fd = -1};
+    const struct net_share_view *view = &share->view;
+    uint32_t at = 0;
+    while (at < share->own.place_count && share->sites[at].fd != fd)
+        at++;
+    if (share->now_ns >= share->refusals_at_ns) {
+        share->refusals_at_ns = share->now_ns + REFUSALS_NS;
+        share->refusals_left = REFUSALS;
+    }
+    if (at == share->own.place_count || share->refusals_left == 0)
+        return;
+    share->refusals_left--;
+    const struct net_share_place *place = &share->own.places[at];
+    message.arrival.dst = place->addr;
+    for (unsigned i = 0; i < view->count; i++)
+        if (view->slots[i] != share->slot &&
+            net_share_place_of(&view->records[view->slots[i]], &place->addr, place->scope))
+            net_share_hand_send(share->hand_fd, &share->table, view->slots[i], &message, NULL);
 }
 
 bool net_share_is_own(const struct net_share *share, const uint8_t *payload, uint32_t bytes)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The locks are those of an open file description (fcntl(2), F_OFD_SETLK): two ports of one process are two
  * holders, and a child that has the descriptor, and with it the port's sockets, keeps the lease alive. */
-#define _GNU_SOURCE /* F_OFD_SETLK */
+#define _GNU_SOURCE /* F_OFD_SETLK, renameat2() */
 #include "net/share_table.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,11 +23,13 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define OPEN_TRIES   16
-#define OPEN_WAIT_NS (15 * NS_PER_S)
-#define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
-#define RECORDS_AT   256             /* behind a byte for each slot that has a record */
-#define RETRY_NS     500000
+#define OPEN_TRIES 16
+#define READ_TRIES 4
+#define TABLE_LOCK NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
+#define RECORDS_AT 256             /* behind a byte for each slot that has a record */
+#define RETRY_NS   500000
+
+static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
 
 /* What tells network namespaces apart: a number that is never used again, or on kernels before 5.14 one that
  * lives as long as the namespace. */
@@ -42,30 +47,42 @@ static uint64_t namespace_id(void)
     return id;
 }
 
-/* The sticky bit of a shared directory keeps others from making files of ours, not from opening them. */
+/* A new file under a name of its own, and then, with its rights complete whatever the umask says, under that
+ * of the table, unless there is one. */
+static int make_file(const struct net_share_dir *dir, const char *path)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s-XXXXXX", path);
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fchmod(fd, dir->is_system ? 0666 : 0600) == 0 &&
+        renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return fd;
+    int err = -errno;
+    unlink(name);
+    close(fd);
+    return err;
+}
+
+/* What another user may have put there is not followed, nor waited for (fifos, leases of fcntl(2)). */
 static int open_file(const struct net_share_dir *dir, const char *path)
 {
-    mode_t mode = dir->is_system ? 0666 : 0600;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 || errno != ENOENT)
-        return fd < 0 ? -errno : fd;
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (fd >= 0 && fchmod(fd, mode) != 0) { /* whatever the umask says */
-        int err = -errno;
-        close(fd);
-        return err;
-    }
-    return fd < 0 ? -errno : fd;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? make_file(dir, path) : -errno;
+    return fd;
 }
 
 /* 0: a file that this user, or in a shared directory anybody who may be there, has made and that is still in
- * place; -ESTALE: it was removed meanwhile. */
+ * place; -ESTALE: it was removed meanwhile. The sticky bit of a shared directory keeps others from removing a
+ * file of ours, not from giving it a second name there: what has two names may be any file. */
 static int check_file(const struct net_share_dir *dir, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
         return -errno;
-    if (!S_ISREG(st.st_mode) || (!dir->is_system && st.st_uid != geteuid()))
+    if (!S_ISREG(st.st_mode) || st.st_nlink > 1 || (!dir->is_system && st.st_uid != geteuid()))
         return -EACCES;
     return st.st_nlink > 0 ? 0 : -ESTALE;
 }
@@ -73,15 +90,15 @@ static int check_file(const struct net_share_dir *dir, int fd)
 static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
     table->last_fd = -1;
-    snprintf(table->path, sizeof table->path, "%s/roce1-%" PRIx64, dir->path, namespace_id());
+    snprintf(table->path, sizeof table->path, "%s/roce2-%" PRIx64, dir->path, namespace_id());
 }
 
-static int try_open(const struct net_share_dir *dir, struct net_share_table *table)
+static int try_open(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
 {
     table->fd = open_file(dir, table->path);
     if (table->fd < 0)
         return table->fd == -EEXIST ? -ESTALE : table->fd; /* another process was quicker */
-    int err = net_share_table_lock(table, OPEN_WAIT_NS);
+    int err = net_share_table_lock(table, wait_ns);
     if (!err)
         err = check_file(dir, table->fd);
     if (err)
@@ -89,25 +106,27 @@ static int try_open(const struct net_share_dir *dir, struct net_share_table *tab
     return err;
 }
 
-int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out)
+int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out, uint64_t wait_ns)
 {
     int err = -ESTALE;
     name_file(dir, out);
     for (unsigned tries = 0; tries < OPEN_TRIES && err == -ESTALE; tries++)
-        err = try_open(dir, out);
+        err = try_open(dir, out, wait_ns);
     return err;
 }
 
 int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out)
 {
     name_file(dir, out);
-    out->fd = open(out->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    out->fd = open(out->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (out->fd < 0)
         return -errno;
     int err = check_file(dir, out->fd);
-    if (err)
-        close(out->fd);
-    return err;
+    if (!err)
+        return 0;
+    close(out->fd);
+    out->fd = -1;
+    return err == -ESTALE ? -ENOENT : err;
 }
 
 void net_share_table_keep(struct net_share_table *table, int fd)
@@ -127,43 +146,57 @@ void net_share_table_close(struct net_share_table *table)
     close(table->fd);
 }
 
-/* Of one byte; `command` tells what. */
-static int do_lock(int fd, int command, short type, unsigned byte)
+/* Of some bytes; `command` tells what. */
+static int do_lock(int fd, int command, short type, unsigned from, unsigned bytes)
 {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes};
     if (fcntl(fd, command, &lock) != 0)
         return errno == EACCES ? -EAGAIN : -errno;
     return command == F_OFD_GETLK && lock.l_type != F_UNLCK;
 }
 
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns)
 {
-    int err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK);
-    for (uint64_t waited_ns = 0; err == -EAGAIN && waited_ns < wait_ns; waited_ns += RETRY_NS) {
+    int err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK, 1);
+    if (err != -EAGAIN || wait_ns == 0)
+        return err;
+    for (uint64_t end_ns = clock_ns() + wait_ns; err == -EAGAIN && clock_ns() < end_ns;) {
         nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-        err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK);
+        err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK, 1);
     }
     return err;
 }
 
 void net_share_table_unlock(struct net_share_table *table)
 {
-    do_lock(table->fd, F_OFD_SETLK, F_UNLCK, TABLE_LOCK);
+    do_lock(table->fd, F_OFD_SETLK, F_UNLCK, TABLE_LOCK, 1);
 }
 
 int net_share_table_lease(struct net_share_table *table, unsigned slot)
 {
-    return do_lock(table->fd, F_OFD_SETLK, F_WRLCK, slot);
+    return do_lock(table->fd, F_OFD_SETLK, F_WRLCK, slot, 1);
 }
 
 void net_share_table_release(struct net_share_table *table, unsigned slot)
 {
-    do_lock(table->fd, F_OFD_SETLK, F_UNLCK, slot);
+    do_lock(table->fd, F_OFD_SETLK, F_UNLCK, slot, 1);
 }
 
 bool net_share_table_is_leased(const struct net_share_table *table, unsigned slot)
 {
-    return do_lock(table->fd, F_OFD_GETLK, F_WRLCK, slot) > 0;
+    return do_lock(table->fd, F_OFD_GETLK, F_WRLCK, slot, 1) > 0;
+}
+
+bool net_share_table_has_leases(const struct net_share_table *table)
+{
+    return do_lock(table->fd, F_OFD_GETLK, F_WRLCK, 0, NET_SHARE_SLOTS) > 0;
 }
 
 void net_share_table_used(const struct net_share_table *table, uint8_t used[NET_SHARE_SLOTS])
@@ -178,11 +211,37 @@ static off_t record_at(unsigned slot)
     return (off_t)(RECORDS_AT + slot * sizeof(struct net_share_record));
 }
 
+/* FNV-1a, by words. */
+static uint32_t sum_of(const struct net_share_record *record)
+{
+    uint64_t words[sizeof *record / sizeof(uint64_t)], sum = UINT64_C(0xcbf29ce484222325);
+    memcpy(words, record, sizeof words);
+    for (size_t i = 0; i < array_len(words); i++)
+        sum = (sum ^ words[i]) * UINT64_C(0x100000001b3);
+    return (uint32_t)(sum ^ sum >> 32);
+}
+
+/* Reads and writes of one file are not kept apart by the kernel. */
+static bool read_whole(const struct net_share_table *table, unsigned slot, struct net_share_record *out)
+{
+    for (unsigned tries = 0; tries < READ_TRIES; tries++) {
+        if (pread(table->fd, out, sizeof *out, record_at(slot)) != sizeof *out)
+            return false;
+        uint32_t sum = out->sum;
+        out->sum = 0;
+        if (sum == sum_of(out))
+            return true;
+    }
+    return false;
+}
+
 bool net_share_table_read(const struct net_share_table *table, unsigned slot, struct net_share_record *out)
 {
-    if (pread(table->fd, out, sizeof *out, record_at(slot)) != sizeof *out)
+    if (!read_whole(table, slot, out))
         return false;
     out->name[sizeof out->name - 1] = '\0';
+    for (char *c = out->name; *c; c++)
+        *c = isprint((unsigned char)*c) ? *c : '?';
     out->has_qp1 = out->has_qp1 == 1;
     out->place_count = min_u32(out->place_count, NET_SHARE_PLACES_MAX);
     out->service_count = min_u32(out->service_count, NET_SHARE_SERVICES_MAX);
@@ -193,13 +252,16 @@ bool net_share_table_read(const struct net_share_table *table, unsigned slot, st
 
 int net_share_table_write(struct net_share_table *table, unsigned slot, const struct net_share_record *record)
 {
-    static const struct net_share_record none;
-    const struct net_share_record *what = record ? record : &none;
+    struct net_share_record what = {.pid = 0};
     uint8_t is_used = record != NULL;
-    if (pwrite(table->fd, what, sizeof *what, record_at(slot)) != sizeof *what ||
-        pwrite(table->fd, &is_used, 1, (off_t)slot) != 1)
-        return errno ? -errno : -EIO;
-    return 0;
+    if (record)
+        what = *record;
+    what.sum = 0;
+    what.sum = sum_of(&what);
+    ssize_t put = pwrite(table->fd, &what, sizeof what, record_at(slot));
+    if (put == sizeof what)
+        put = pwrite(table->fd, &is_used, 1, (off_t)slot) == 1 ? (ssize_t)sizeof what : -1;
+    return put == sizeof what ? 0 : put < 0 ? -errno : -ENOSPC;
 }
 
 void net_share_table_remove(struct net_share_table *table)

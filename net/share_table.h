@@ -36,7 +36,7 @@ struct net_share_record {
     char name[16];    /* of the program; for people */
     uint32_t has_qp1; /* 1: its queue pair 1 takes what is for none of the others */
     uint32_t place_count, service_count;
-    uint32_t reserved;  /* 0 */
+    uint32_t sum;       /* in the file: of all else, for a reader that meets a writer */
     uint64_t opened_ns; /* by CLOCK_BOOTTIME */
     struct net_share_place places[NET_SHARE_PLACES_MAX];
     uint64_t services[NET_SHARE_SERVICES_MAX]; /* ids that it listens to */
@@ -49,8 +49,9 @@ struct net_share_table {
 };
 
 /* Opens the table of the caller's network namespace in `dir`, which is made where it is missing, and locks
- * it. 0; -EAGAIN: another process keeps it locked; or another -errno. */
-int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out);
+ * it, within `wait_ns`. 0; -EAGAIN: another process keeps it locked; -EACCES: it is a file that another user
+ * may have put there for a purpose; or another -errno. */
+int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out, uint64_t wait_ns);
 
 /* The same to look at it only, without a lock. -ENOENT: nobody has shared anything here. */
 int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out);
@@ -63,20 +64,24 @@ void net_share_table_keep(struct net_share_table *table, int fd);
 /* The leases of this opening end. */
 void net_share_table_close(struct net_share_table *table);
 
-/* Locks the table: at once, or within `wait_ns`. 0, -EAGAIN, or another -errno. */
+/* Locks the table: at once, or within `wait_ns`. 0, -EAGAIN, or another -errno. It is tried again and again:
+ * fcntl(2) waits for ever or not at all, and a neighbour that was stopped must not stop all. So nothing that
+ * takes long is done under the lock: what is, takes a tenth of a millisecond. */
 int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns);
 void net_share_table_unlock(struct net_share_table *table);
 
 /* Leases a slot, under the lock: 0; -EAGAIN: it is leased; or another -errno. And gives it back. */
 int net_share_table_lease(struct net_share_table *table, unsigned slot);
 void net_share_table_release(struct net_share_table *table, unsigned slot);
-/* Somebody else has leased it. */
+/* Somebody else has leased it; or any. */
 bool net_share_table_is_leased(const struct net_share_table *table, unsigned slot);
+bool net_share_table_has_leases(const struct net_share_table *table);
 
 /* Which slots have a record: `used[slot]` is not 0. */
 void net_share_table_used(const struct net_share_table *table, uint8_t used[NET_SHARE_SLOTS]);
 
-/* Reads a record: what is out of bounds is cut. False: there is none. */
+/* Reads a record: what is out of bounds is cut, what cannot be printed of the name is a question mark. False:
+ * there is none, or not a whole one. */
 bool net_share_table_read(const struct net_share_table *table, unsigned slot, struct net_share_record *out);
 
 /* Writes one; NULL clears it. Under the lock. 0 or -errno. */

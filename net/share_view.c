@@ -17,7 +17,7 @@ static uint64_t sign(const struct net_share *share)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (unsigned i = 0; i < share->view.count; i++)
-        hash = mix(mix(hash, share->view.slots[i]), share->view.records[share->view.slots[i]].pid);
+        hash = mix(mix(hash, share->view.slots[i]), share->view.records[share->view.slots[i]].opened_ns);
     for (uint32_t i = 0; i < share->own.place_count; i++) {
         const struct net_share_place *place = &share->own.places[i];
         hash = mix(hash, net_share_count_at(&share->view, &place->addr, place->scope));

@@ -118,8 +118,6 @@ void net_udp_arrival_read(struct net_udp_arrival *arrival, struct msghdr *messag
             arrival->ttl = (uint8_t)number_of(c);
         else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
             arrival->seg_bytes = (uint32_t)number_of(c);
-        else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL)
-            arrival->dropped = (uint32_t)number_of(c);
     }
 }
 

@@ -67,11 +67,10 @@ struct net_udp_arrival {
     uint8_t tos, ttl;
     uint32_t payload_bytes;
     uint32_t seg_bytes; /* of a train, else 0 */
-    uint32_t dropped;   /* datagrams that the socket had no room for since it was opened */
 };
 
-/* Reads the control messages of a received message: TOS, TTL, the length of a train's packets, what was
- * dropped. What is not said stays. */
+/* Reads the control messages of a received message: TOS, TTL, the length of a train's packets. What is
+ * not said stays. */
 void net_udp_arrival_read(struct net_udp_arrival *arrival, struct msghdr *message);
 
 /* Writes the headers right in front of `payload`, where NET_UDP_HEAD_MAX_BYTES are to spare, and returns the

@@ -23,8 +23,13 @@
 #define SHARE_READY     NET_UDP_LISTENERS_MAX /* behind the listeners: a descriptor of net/share.h */
 #define RX_PAYLOAD_AT   64                    /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
+#define SHARED_ROUND    64 /* messages of other processes: a flood of them keeps nothing else waiting */
 #define MTU_MAX_BYTES   (NET_UDP_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
-#define LOOK_EVERY_NS   (NS_PER_MS) /* at errors that no call has returned, and at other processes */
+#define LOOK_EVERY_NS   (NS_PER_MS)      /* at errors that no call has returned, and at other processes */
+#define SURVEY_IDLE_NS  (20 * NS_PER_US) /* without a look at all addresses */
+#define SURVEY_BUSY_NS  (200 * NS_PER_US)
+#define COUNT_EVERY_NS  (10 * NS_PER_MS)
+#define BASIS_EVERY_NS  NS_PER_S
 
 static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
 static_assert(NET_UDP_TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
@@ -50,16 +55,16 @@ static void give_frame(struct net_udp_port *port, const struct net_udp_arrival *
 }
 
 /* The frame of a message, or false: nothing in it is for us. */
-static bool take_message(struct net_udp_port *port, struct net_udp_listener *at, unsigned i,
+static bool take_message(struct net_udp_port *port, const struct net_udp_listener *at, unsigned i,
                          struct net_frame *frame)
 {
     struct net_udp_rx *m = &port->rx[i];
-    struct net_udp_arrival arrival = {.dst = at->addr, .dropped = at->dropped};
+    struct net_udp_arrival arrival = {.dst = at->addr};
     arrival.src = net_sockaddr_get(&m->from, &arrival.src_port);
     arrival.payload_bytes = port->rx_heads[i].msg_len;
     net_udp_arrival_read(&arrival, &port->rx_heads[i].msg_hdr);
-    port->base.counters.rx_dropped += arrival.dropped - at->dropped;
-    at->dropped = arrival.dropped;
+    net_udp_gate_note(&port->gate, m->payload.iov_base, arrival.payload_bytes,
+                      arrival.seg_bytes ? (arrival.payload_bytes - 1) / arrival.seg_bytes + 1 : 1);
     if (is_own_to_group(port, &arrival, m->payload.iov_base))
         return false;
     if (port->share && !nornic_addr_is_multicast(&at->addr)) {
@@ -78,37 +83,42 @@ static bool take_message(struct net_udp_port *port, struct net_udp_listener *at,
  * frames it was. */
 static unsigned take_shared(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n)
 {
-    struct net_udp_arrival arrival;
-    unsigned count = 0;
-    while (first < n && net_share_take(port->share, &port->base.counters, &arrival,
-                                       port->rx[first].payload.iov_base, RX_BUFFER_BYTES - RX_PAYLOAD_AT)) {
-        if (arrival.payload_bytes == 0)
+    struct net_share_taken taken;
+    unsigned count = 0, tries = 0;
+    while (first < n && tries++ < SHARED_ROUND &&
+           net_share_take(port->share, &port->base.counters, &taken, port->rx[first].payload.iov_base,
+                          RX_BUFFER_BYTES - RX_PAYLOAD_AT)) {
+        if (taken.refusal.error)
+            net_udp_note_refusal(port, &taken.refusal);
+        if (taken.arrival.payload_bytes == 0)
             continue;
-        give_frame(port, &arrival, first++, &frames[count++]);
+        give_frame(port, &taken.arrival, first++, &frames[count++]);
         port->base.counters.rx_handed_over++;
     }
     return count;
 }
 
-/* An idle port looks at once, since that may be what has woken it; a busy one, and one that is alone, now and
- * then. */
+/* When there is news, and now and then. */
 static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n,
-                              uint64_t now_ns)
+                              bool is_ready, uint64_t now_ns)
 {
-    if ((first > 0 || net_share_is_alone(port->share)) && now_ns < port->share_at_ns)
+    if (!is_ready && now_ns < port->share_at_ns)
         return 0;
     port->share_at_ns = now_ns + LOOK_EVERY_NS;
     net_share_round(port->share, now_ns);
     return take_shared(port, frames, first, n);
 }
 
+/* Message `i` may be received again: the kernel has put its own lengths there. */
+static void expect_message(struct net_udp_port *port, unsigned i)
+{
+    port->rx_heads[i].msg_hdr.msg_namelen = sizeof port->rx[i].from;
+    port->rx_heads[i].msg_hdr.msg_controllen = sizeof port->rx[i].control;
+}
+
 /* Receives into the messages from `first` on, at most `n`. Returns how many, 0: none are there. */
 static unsigned receive(struct net_udp_port *port, int fd, unsigned first, unsigned n)
 {
-    for (unsigned i = first; i < first + n; i++) {
-        port->rx_heads[i].msg_hdr.msg_namelen = sizeof port->rx[i].from;
-        port->rx_heads[i].msg_hdr.msg_controllen = sizeof port->rx[i].control;
-    }
     for (unsigned tries = 0; tries < 2; tries++) {
         int got = recvmmsg(fd, port->rx_heads + first, n, MSG_DONTWAIT, NULL);
         if (got >= 0)
@@ -129,28 +139,129 @@ static void look_at_errors(struct net_udp_port *port, uint64_t now_ns)
         net_udp_take_refusals(port, port->listeners[i].fd);
 }
 
+/* Tells apart what sockets had no room for and what their filters dropped. */
+static void count_dropped(struct net_udp_port *port)
+{
+    uint64_t dropped = 0;
+    if (port->now_ns < port->count_at_ns)
+        return;
+    port->count_at_ns = port->now_ns + COUNT_EVERY_NS;
+    for (unsigned i = 0; i < port->listener_count; i++) {
+        struct net_udp_listener *at = &port->listeners[i];
+        uint32_t now = net_udp_lost_of(at->fd);
+        dropped += now - at->dropped;
+        at->dropped = now;
+    }
+    if (dropped == 0 && port->now_ns < port->basis_at_ns)
+        return;
+    port->basis_at_ns = port->now_ns + BASIS_EVERY_NS;
+    uint64_t lost = net_udp_lost_share(&port->lost, dropped);
+    lost = port->gate.is_closed ? lost : dropped;
+    port->base.counters.rx_dropped += lost;
+    port->base.counters.rx_filtered += dropped - lost;
+}
+
+/* --- whose packets --- */
+
+/* Of one socket, as the gate was summed up last. 0 or -errno: it takes all. */
+static int filter(const struct net_udp_port *port, unsigned index)
+{
+    struct sock_filter code[NET_UDP_FILTER_MAX];
+    const struct net_udp_listener *at = &port->listeners[index];
+    unsigned count = net_udp_filter(&port->gate.wanted, &at->addr, code);
+    return net_udp_filter_attach(at->fd, code, count);
+}
+
+/* Nothing that is wanted is kept out where a filter cannot be had: then its socket has none. */
+static void filter_all(struct net_udp_port *port)
+{
+    port->is_steered = net_udp_gate_sum(&port->gate, port->now_ns);
+    if (port->is_steered)
+        for (unsigned i = 0; i < port->listener_count; i++)
+            port->is_steered &= filter(port, i) == 0;
+    else
+        for (unsigned i = 0; i < port->listener_count; i++)
+            net_udp_filter_detach(port->listeners[i].fd);
+    net_port_set_mode(&port->base, net_udp_mode(port));
+}
+
+static void look_at_gate(struct net_udp_port *port)
+{
+    uint8_t slots[NET_SHARE_SLOTS];
+    if (port->share)
+        net_udp_gate_set_slots(&port->gate, slots, net_share_others(port->share, slots));
+    if (net_udp_gate_round(&port->gate, port->now_ns))
+        filter_all(port);
+}
+
+/* What came to a listener, behind `*messages`, at most `n` of them in all. Returns how many frames it is. */
+static unsigned take_from(struct net_udp_port *port, unsigned index, struct net_frame *frames,
+                          unsigned *messages, unsigned n)
+{
+    struct net_udp_listener *at = &port->listeners[index];
+    unsigned count = 0, got = *messages < n ? receive(port, at->fd, *messages, n - *messages) : 0;
+    for (unsigned k = *messages; k < *messages + got; k++) {
+        count += take_message(port, at, k, &frames[count]);
+        expect_message(port, k);
+    }
+    if (got)
+        port->busiest = index;
+    *messages += got;
+    return count;
+}
+
+/* From all listeners but the one that is looked at each time. `*share_ready`: other processes have news. */
+static unsigned survey(struct net_udp_port *port, struct net_frame *frames, unsigned *messages, unsigned n,
+                       bool *share_ready)
+{
+    struct epoll_event ready[NET_UDP_LISTENERS_MAX + 1];
+    const unsigned busiest = port->busiest;
+    unsigned count = 0;
+    int ready_count = epoll_wait(port->epoll_fd, ready, array_len(ready), 0);
+    for (int i = 0; i < ready_count; i++) {
+        if (ready[i].data.u32 == SHARE_READY)
+            *share_ready = true;
+        else if (ready[i].data.u32 != busiest)
+            count += take_from(port, ready[i].data.u32, frames + count, messages, n);
+    }
+    return count;
+}
+
+/* Most ports talk by one address, so the listener that was busy last is looked at each time; the others when
+ * it has nothing and SURVEY_IDLE_NS have passed, which is so when a sleeper wakes, and before it when
+ * SURVEY_BUSY_NS more have. */
+static unsigned take_messages(struct net_udp_port *port, struct net_frame *frames, unsigned *messages,
+                              unsigned n, bool *share_ready, uint64_t now_ns)
+{
+    const unsigned busiest = port->busiest;
+    bool is_due = (port->listener_count > 1 || port->share) && now_ns >= port->survey_at_ns;
+    bool surveys = is_due && now_ns - port->survey_at_ns >= SURVEY_BUSY_NS;
+    unsigned count = surveys ? survey(port, frames, messages, n, share_ready) : 0;
+    if (busiest < port->listener_count)
+        count += take_from(port, busiest, frames + count, messages, n);
+    if (is_due && !surveys && *messages == 0) {
+        surveys = true;
+        count = survey(port, frames, messages, n, share_ready);
+    }
+    if (surveys)
+        port->survey_at_ns = now_ns + SURVEY_IDLE_NS;
+    return count;
+}
+
 static unsigned udp_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
     struct net_udp_port *port = net_udp_port_of(base);
-    struct epoll_event ready[NET_UDP_LISTENERS_MAX] = {{.data.u32 = 0}};
-    unsigned messages = 0, count = 0;
-    int ready_count = (int)port->listener_count;
+    unsigned messages = 0;
+    bool share_ready = false;
+    port->now_ns = now_ns;
+    look_at_gate(port);
+    count_dropped(port);
     if (port->tx_first < port->tx_end && now_ns >= port->backoff.at_ns)
         net_udp_send(port, now_ns);
-    if (port->listener_count > 1)
-        ready_count = epoll_wait(port->epoll_fd, ready, NET_UDP_LISTENERS_MAX, 0);
     n = min_u32(n, NET_UDP_RX_MESSAGES);
-    for (int i = 0; i < ready_count && messages < n; i++) {
-        if (ready[i].data.u32 == SHARE_READY)
-            continue;
-        struct net_udp_listener *at = &port->listeners[ready[i].data.u32];
-        unsigned got = receive(port, at->fd, messages, n - messages);
-        for (unsigned k = messages; k < messages + got; k++)
-            count += take_message(port, at, k, &frames[count]);
-        messages += got;
-    }
+    unsigned count = take_messages(port, frames, &messages, n, &share_ready, now_ns);
     if (port->share)
-        count += look_at_share(port, frames + count, messages, n, now_ns);
+        count += look_at_share(port, frames + count, messages, n, share_ready, now_ns);
     if (messages == 0)
         look_at_errors(port, now_ns);
     return count;
@@ -218,6 +329,8 @@ static int udp_listen(struct net_port *base, const struct nornic_addr *addr, str
         return fd;
     unsigned index = port->listener_count;
     port->listeners[index] = (struct net_udp_listener){.addr = *addr, .fd = fd};
+    if (port->is_steered)
+        port->is_steered = filter(port, index) == 0;
     int err = watch(port, index, EPOLL_CTL_ADD);
     if (err) {
         close_listener(port, &port->listeners[index]);
@@ -239,6 +352,7 @@ static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
     watch(port, index, EPOLL_CTL_DEL); /* which close() does not end where a child has the socket, too */
     close_listener(port, gone);
     port->listeners[index] = port->listeners[--port->listener_count];
+    port->busiest = 0;
     if (index < port->listener_count)
         watch(port, index, EPOLL_CTL_MOD);
 }
@@ -254,15 +368,17 @@ static uint64_t udp_deadline_ns(const struct net_port *base)
 {
     const struct net_udp_port *port = (const struct net_udp_port *)base;
     uint64_t at_ns = port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
+    at_ns = min_u64(at_ns, net_udp_gate_deadline_ns(&port->gate));
     return port->share ? min_u64(at_ns, net_share_deadline_ns(port->share)) : at_ns;
 }
 
 static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
 {
     struct net_udp_port *port = net_udp_port_of(base);
-    *peer = port->refused;
-    port->refused = (struct nornic_addr){{0}};
-    return !nornic_addr_is_zero(peer);
+    if (port->refused_count == 0)
+        return false;
+    *peer = port->refused[--port->refused_count];
+    return true;
 }
 
 static const char *udp_trouble(const struct net_port *base)
@@ -276,12 +392,12 @@ static struct net_share *udp_share(const struct net_port *base)
     return ((const struct net_udp_port *)base)->share;
 }
 
-/* Every number is the own range's, and what is not is another process's; but 1, which all have. */
 static void udp_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
                       const struct nornic_addr *peer)
 {
     struct net_udp_port *port = net_udp_port_of(base);
-    (void)peer;
+    if (net_udp_gate_steer(&port->gate, dest_qpn, whose, peer))
+        filter_all(port);
     if (port->share && dest_qpn == 1)
         net_share_set_qp1(port->share, whose != NET_STEER_NOBODY);
 }
@@ -294,6 +410,8 @@ static void udp_close(struct net_port *base)
             close(port->listeners[i].fd);
     if (port->share)
         net_share_close(port->share);
+    net_udp_lost_close(&port->lost);
+    net_udp_gate_deinit(&port->gate);
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     if (port->claim_fd >= 0)
@@ -328,6 +446,7 @@ static void init_heads(struct net_udp_port *port)
                            .iov_len = RX_BUFFER_BYTES - RX_PAYLOAD_AT};
         port->rx_heads[i].msg_hdr = (struct msghdr){
             .msg_name = &m->from, .msg_iov = &m->payload, .msg_iovlen = 1, .msg_control = &m->control};
+        expect_message(port, i);
     }
 }
 
@@ -347,15 +466,21 @@ static void init_base(struct net_udp_port *port, const struct net_interface *int
                                               .is_udp_socket = true},
                                    .mac = interface->mac,
                                    .name = port->name,
-                                   .mode = net_udp_mode(port->has_trains)};
+                                   .mode = net_udp_mode(port)};
 }
 
-/* Where processes have no place to meet, or no room there, the port has its addresses alone. */
+/* Where processes have no place to meet the port has its addresses alone, and its mode says so. Where there
+ * is one that does not serve, others may meet there, so that a port of its own would be in their way. */
 static int open_share(struct net_udp_port *port, uint32_t first_qpn, struct nornic_error *why)
 {
     int err = net_share_open(first_qpn, &port->share, why);
+    if (err == NET_SHARE_NOWHERE) {
+        port->is_lonely = true;
+        net_port_set_mode(&port->base, net_udp_mode(port));
+        return 0;
+    }
     if (err)
-        return err == -EADDRINUSE ? err : 0;
+        return err;
     err = watch_share(port);
     return !err ? 0
                 : net_error_set(why, -err, "cannot watch the sockets of port %s: %s", port->name,
@@ -385,6 +510,7 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
     port->only = config->addr;
     port->has_trains = net_udp_socket_has_trains();
     net_backoff_reset(&port->backoff);
+    net_udp_lost_open(&port->lost);
     init_base(port, config->interface);
     port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     port->rx_buffers = malloc((size_t)NET_UDP_RX_MESSAGES * RX_BUFFER_BYTES);

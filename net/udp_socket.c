@@ -27,7 +27,7 @@ struct option {
 
 static const struct option common[] = {
     {IPPROTO_UDP, UDP_GRO, 1, false},
-    {SOL_SOCKET, SO_RXQ_OVFL, 1, false},
+    {SOL_SOCKET, SO_BUSY_POLL, 50, false}, /* usec; a look polls the NIC's queue, for who may have that */
 };
 static const struct option of_ipv4[] = {
     {IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, true}, /* DF, and identification 0 */
@@ -133,15 +133,21 @@ static int bind_shared(int fd, const union net_sockaddr *me, socklen_t me_bytes,
     return err;
 }
 
+static int set_all_options(int fd, bool is_v4)
+{
+    int err = set_options(fd, common, array_len(common));
+    if (err)
+        return err;
+    return is_v4 ? set_options(fd, of_ipv4, array_len(of_ipv4))
+                 : set_options(fd, of_ipv6, array_len(of_ipv6));
+}
+
 static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex, enum net_udp_sharing sharing)
 {
     union net_sockaddr me;
     bool is_v4 = nornic_addr_is_v4(addr);
     socklen_t me_bytes = net_sockaddr_set(&me, addr, NET_ROCE_UDP_PORT, ifindex);
-    int err = set_options(fd, common, array_len(common));
-    if (!err)
-        err = is_v4 ? set_options(fd, of_ipv4, array_len(of_ipv4))
-                    : set_options(fd, of_ipv6, array_len(of_ipv6));
+    int err = set_all_options(fd, is_v4);
     if (!err)
         err =
             nornic_addr_is_multicast(addr) ? join(fd, addr, ifindex) : set_multicast_out(fd, is_v4, ifindex);
@@ -179,6 +185,25 @@ int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, enum n
     if (fd >= 0)
         close(fd);
     return explain(addr, err, why);
+}
+
+static bool is_bound_to(int fd, const struct nornic_addr *addr)
+{
+    union net_sockaddr name = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t name_bytes = sizeof name, len = sizeof(int);
+    int protocol = 0;
+    uint16_t port = 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 || protocol != IPPROTO_UDP ||
+        getsockname(fd, &name.any, &name_bytes) < 0)
+        return false;
+    struct nornic_addr bound = net_sockaddr_get(&name, &port);
+    return port == NET_ROCE_UDP_PORT && nornic_addr_equal(&bound, addr) &&
+           (name.any.sa_family == AF_INET) == nornic_addr_is_v4(addr);
+}
+
+int net_udp_socket_adopt(int fd, const struct nornic_addr *addr)
+{
+    return is_bound_to(fd, addr) ? set_all_options(fd, nornic_addr_is_v4(addr)) : -EINVAL;
 }
 
 uint32_t net_udp_socket_room(void)

@@ -19,6 +19,10 @@ enum net_udp_sharing {
 int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, enum net_udp_sharing sharing,
                         struct nornic_error *why);
 
+/* Makes a socket that another process has opened like one of net_udp_socket_open() at `addr`, which is no
+ * group. 0; -EINVAL: it is another kind of file, or at another address; or another -errno. */
+int net_udp_socket_adopt(int fd, const struct nornic_addr *addr);
+
 /* How many bytes that have come a socket of this user may hold, as the kernel counts them: with its own,
  * which are as many again for short packets. 0: no socket can be had. */
 uint32_t net_udp_socket_room(void);

@@ -9,7 +9,7 @@
 #include "net/udp_inner.h"
 #include "net/udp_socket.h"
 
-#define TX_TRAINS      8 /* lent at once: they are in the cache still when the kernel copies them */
+#define TX_TRAINS      4 /* lent at once: they are in the cache still when the kernel copies them */
 #define REFUSALS_ROUND 64
 #define TX_TRIES       4 /* of a message that finds no room on the way out */
 
@@ -21,16 +21,26 @@ static void note_local(struct net_udp_port *port, const struct net_udp_tx *m, in
     port->base.counters.tx_too_long += error == EMSGSIZE;
 }
 
+void net_udp_note_refusal(struct net_udp_port *port, const struct net_udp_refusal *refusal)
+{
+    net_udp_trouble_refused(&port->trouble, refusal);
+    bool is_new = refusal->error == ECONNREFUSED && port->refused_count < NET_UDP_REFUSED_MAX;
+    for (unsigned i = 0; is_new && i < port->refused_count; i++)
+        is_new = !nornic_addr_equal(&port->refused[i], &refusal->peer);
+    if (is_new)
+        port->refused[port->refused_count++] = refusal->peer;
+}
+
 bool net_udp_take_refusals(struct net_udp_port *port, int fd)
 {
     struct net_udp_refusal refusal;
     unsigned taken = 0;
     while (taken < REFUSALS_ROUND && net_udp_socket_refusal(fd, &refusal)) {
-        net_udp_trouble_refused(&port->trouble, &refusal);
+        net_udp_note_refusal(port, &refusal);
+        if (port->share)
+            net_share_refused(port->share, fd, &refusal);
         port->base.counters.tx_too_long += refusal.error == EMSGSIZE;
         port->base.counters.tx_refused += refusal.error != EMSGSIZE;
-        if (refusal.error == ECONNREFUSED)
-            port->refused = refusal.peer;
         taken++;
     }
     return taken > 0;
@@ -74,9 +84,15 @@ unsigned net_udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsig
     return n;
 }
 
-const char *net_udp_mode(bool has_trains)
+const char *net_udp_mode(const struct net_udp_port *port)
 {
-    return has_trains ? "ordinary UDP sockets, trains" : "ordinary UDP sockets, no trains";
+    static const char *const modes[2][3] = {
+        {"ordinary UDP sockets, no trains", "ordinary UDP sockets, no trains, steered",
+         "ordinary UDP sockets, no trains, with no place to meet who would share"},
+        {"ordinary UDP sockets, trains", "ordinary UDP sockets, trains, steered",
+         "ordinary UDP sockets, trains, with no place to meet who would share"},
+    };
+    return modes[port->has_trains][port->is_lonely ? 2 : port->is_steered];
 }
 
 /* The kernel refused the first message, for good. `was_said`: its error queue said why. */
@@ -84,11 +100,11 @@ static void skip_message(struct net_udp_port *port, int error, bool was_said)
 {
     const struct net_udp_tx *m = &port->tx[port->tx_first];
     bool is_train = m->size.pkts > 1;
-    /* No way out of here computes the checksums of what it would cut, or the kernel takes no such train: one
-     * whose packets are longer than the route takes, or none at all. */
-    if (is_train && (error == EIO || error == EINVAL)) {
+    /* A way out of here computes no checksums of what it would cut; or the kernel takes no such train, whose
+     * packets are longer than the route takes. Where it has not taken any yet, it may take none at all. */
+    if (is_train && (error == EIO || (error == EINVAL && !port->has_sent_train))) {
         port->has_trains = false;
-        net_port_set_mode(&port->base, net_udp_mode(port->has_trains));
+        net_port_set_mode(&port->base, net_udp_mode(port));
     }
     if (!was_said && !(is_train && error == EIO))
         note_local(port, m, is_train && error == EINVAL ? EMSGSIZE : error);
@@ -127,6 +143,7 @@ static void count_sent(struct net_udp_port *port, unsigned n)
         const struct net_train_size *size = &port->tx[port->tx_first++].size;
         port->base.counters.tx_frames += size->pkts;
         port->base.counters.tx_bytes += size->bytes;
+        port->has_sent_train |= size->pkts > 1;
     }
 }
 

@@ -171,8 +171,8 @@ struct nornic_cm_event {
     enum nornic_cm_event_type type;
     struct nornic_cm_id *id;        /* CONNECT_REQUEST: a new one, now the caller's */
     struct nornic_cm_id *listen_id; /* CONNECT_REQUEST */
-    /* REJECTED: the standard's reason (28: by the application). UNREACHABLE: a SIDR status, or -ETIMEDOUT.
-     * ADDR_ERROR, CONNECT_ERROR, DISCONNECTED: 0 or -errno. */
+    /* REJECTED: the standard's reason (28: by the application, 8: nobody listens). UNREACHABLE: a SIDR
+     * status, or -ETIMEDOUT. ADDR_ERROR, CONNECT_ERROR, DISCONNECTED: 0 or -errno. */
     int status;
     /* Of CONNECT_REQUEST and ESTABLISHED, as seen from here: what we may take and issue. */
     uint8_t responder_resources, initiator_depth;
@@ -183,7 +183,7 @@ struct nornic_cm_event {
     struct nornic_av av;      /* to the peer, or the group: for nornic_ah_create() */
     uint8_t private_data_len; /* all that the message has room for, zero-padded (ROCE-CM-63) */
     uint8_t private_data[NORNIC_CM_PRIVATE_BYTES];
-    struct nornic_error why; /* ADDR_ERROR */
+    struct nornic_error why; /* ADDR_ERROR; iWARP: whatever has gone wrong, else "" */
 };
 
 /* Polls readable (POLLIN) while events wait; the CM's. */

@@ -78,6 +78,10 @@ enum nornic_port_caps { NORNIC_PORT_CAP_CM = 1 << 16 };
 /* Among what an atomic is atomic: ROCE-RS-47. */
 enum nornic_atomic_cap { NORNIC_ATOMIC_NONE = 0, NORNIC_ATOMIC_HCA = 1 };
 
+/* What its queue pairs speak, and what it is therefore called (values of the verbs ABI). */
+enum nornic_transport { NORNIC_TRANSPORT_IB = 0, NORNIC_TRANSPORT_IWARP = 1 };
+enum nornic_node_type { NORNIC_NODE_CA = 1, NORNIC_NODE_RNIC = 4 };
+
 /* What a device offers as long as it lives. */
 struct nornic_dev_attr {
     uint32_t cap_flags; /* enum nornic_dev_caps */
@@ -93,6 +97,8 @@ struct nornic_dev_attr {
     uint8_t max_qp_rd_atomic, max_qp_init_rd_atomic; /* ROCE-LIM-1 */
     uint8_t local_ca_ack_delay; /* 4.096 us * 2^n; no answer waits so long (ROCE-LIM-2, RS-51) */
     uint16_t max_pkeys;
+    enum nornic_transport transport;
+    enum nornic_node_type node_type;
 };
 
 /* What its port is now. */
@@ -124,10 +130,27 @@ struct nornic_impair {
     uint32_t ecn_ppm; /* marked "congestion experienced" */
 };
 
+/* The ready-to-receive messages that a Request offers, so that the server may speak first (RFC 6581, 9). */
+enum nornic_iwarp_rtr {
+    NORNIC_IWARP_RTR_BOTH,
+    NORNIC_IWARP_RTR_WRITE,
+    NORNIC_IWARP_RTR_READ,
+    NORNIC_IWARP_RTR_NONE
+};
+
+/* How an iWARP device sets up its streams (RFC 5044, RFC 6581). All zero: the defaults. */
+struct nornic_iwarp_config {
+    uint8_t mpa_rev;    /* of its Requests, and the newest that it answers: 1 or 2; default 2 */
+    bool no_crc;        /* do without, where the peer does too */
+    bool markers;       /* want them in what comes */
+    bool no_extensions; /* neither make nor take the atomics and immediate data of RFC 7306 */
+    enum nornic_iwarp_rtr rtr;
+};
+
 /* How to open a device. Zero means the default where one is named. */
 struct nornic_dev_config {
     size_t struct_bytes; /* NORNIC_INIT() */
-    const char *port;    /* "udp:ADDR", "xdp:IFACE", ...: docs/ports.md; not for nornic_dev_open_pair() */
+    const char *port;    /* "udp:ADDR", "iwarp:ADDR", ...: docs/ports.md; not for nornic_dev_open_pair() */
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
     struct nornic_impair impair; /* of what is sent and what is received */
     uint32_t first_qpn;          /* lowest QPN that the device gives, 17..; default: drawn at random */
@@ -143,6 +166,7 @@ struct nornic_dev_config {
      * nothing of this library. NULL: none. */
     void (*trace)(void *ctx, const struct roce_trace *event);
     void *trace_ctx;
+    struct nornic_iwarp_config iwarp; /* port "iwarp:..." */
 };
 
 /* Opens a device on a network interface, which is up and has an address; its GIDs follow the kernel's
@@ -163,7 +187,8 @@ int nornic_dev_open_pair(const struct nornic_dev_config *config, struct nornic_d
 int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why);
 
 /* One round: frames in, timers, frames out; returns whether anything was done. False at once when another
- * thread is at it. Only needed with `no_thread`. */
+ * thread is at it. Needed with `no_thread`; on a device with a thread, for who polls in a loop and has no
+ * time for another thread: it stands aside while this is called without a pause. */
 bool nornic_dev_progress(struct nornic_dev *dev);
 
 /* Sleeps until a round has something to do, at most `timeout_ns`. For programs that make progress

@@ -39,6 +39,12 @@ int nornic_mr_reg(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint32_t
 int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
                        struct nornic_mr **out);
 
+/* Registers it anew under the keys that it has: for other memory, by another remote address, with other
+ * rights, in another domain of the device; all of them as they are to be from now on. 0; -EINVAL (as
+ * nornic_mr_reg_iova(); a region for fast registration) or -EBUSY: windows are bound to it. */
+int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+                    uint32_t access);
+
 /* A region for fast registration: its keys reach nothing until a NORNIC_WR_REG_MR makes it name at most
  * `max_bytes` of memory (ROCE-MR-6). 0, -EINVAL (0 bytes), -ENOSPC or -ENOMEM. */
 int nornic_mr_alloc_fast(struct nornic_pd *pd, uint64_t max_bytes, struct nornic_mr **out);

@@ -98,6 +98,13 @@ int rdma_cq_poll(struct rdma_cq *cq, struct nornic_wc *wcs, unsigned n)
     return (int)count;
 }
 
+bool rdma_cq_is_ready(const struct rdma_cq *cq)
+{
+    return atomic_load_explicit(&cq->tail, memory_order_acquire) !=
+               atomic_load_explicit(&cq->head, memory_order_relaxed) ||
+           atomic_load_explicit(&cq->in_error, memory_order_acquire);
+}
+
 void rdma_cq_req_notify(struct rdma_cq *cq, bool solicited_only)
 {
     if (!solicited_only) {

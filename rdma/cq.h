@@ -35,6 +35,9 @@ int rdma_cq_destroy(struct rdma_cq *cq);
  * and the CQ has overflowed (ROCE-CQ-2). */
 int rdma_cq_poll(struct rdma_cq *cq, struct nornic_wc *wcs, unsigned n);
 
+/* Whether a poll would return something: completions, or the error. For the reader. */
+bool rdma_cq_is_ready(const struct rdma_cq *cq);
+
 /* Arms the one-shot notification: for the next completion, or the next solicited one (ROCE-CQ-3, CQ-4).
  * Completions already there do not fire it: poll once more after arming. */
 void rdma_cq_req_notify(struct rdma_cq *cq, bool solicited_only);

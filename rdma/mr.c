@@ -90,6 +90,20 @@ int rdma_mr_fast_reg(struct rdma_domain *domain, const struct rdma_pd *pd, const
     return 0;
 }
 
+int rdma_mr_change(struct rdma_mr *mr, struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+                   uint32_t access)
+{
+    if (mr->is_fast || pd->domain != mr->pd->domain || !memory_is_valid(addr, len_bytes, iova, access))
+        return -EINVAL;
+    if (mr->windows)
+        return -EBUSY;
+    rdma_pd_get(pd);
+    rdma_pd_put(mr->pd);
+    mr->pd = pd;
+    make_valid(mr, addr, len_bytes, iova, access);
+    return 0;
+}
+
 int rdma_mr_dereg(struct rdma_mr *mr)
 {
     struct rdma_pd *pd = mr->pd;

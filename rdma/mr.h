@@ -67,6 +67,12 @@ int rdma_mr_reg_iova(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_
  * -ENOMEM. */
 int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **out);
 
+/* Makes a region name other memory, with other rights, in another PD of its domain, under the keys that it
+ * has. 0; -EINVAL (as rdma_mr_reg_iova(); a region for fast registration) or -EBUSY: windows are bound to
+ * it. */
+int rdma_mr_change(struct rdma_mr *mr, struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+                   uint32_t access);
+
 /* After this returns the engine does not touch the memory; packets and work requests that still name the
  * keys fail with the error of a bad key. 0, or -EBUSY while windows are bound to it (ROCE-MR-5). */
 int rdma_mr_dereg(struct rdma_mr *mr);

@@ -34,6 +34,21 @@ uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *
     return mw->addr + (va - mw->base);
 }
 
+enum rdma_remote_fault rdma_mr_remote_fault(const struct rdma_domain *domain, const struct rdma_pd *pd,
+                                            uint32_t qpn, uint32_t rkey, uint64_t va, uint64_t len_bytes,
+                                            uint32_t access)
+{
+    const struct rdma_mr *mr = rdma_mr_find(domain, rkey);
+    const struct rdma_mw *mw = rdma_key_find(&domain->keys, RDMA_KEY_MW, rkey);
+    if (!mr && !(mw && mw->mr))
+        return RDMA_FAULT_KEY;
+    if (mr ? mr->pd != pd : !usable_window(domain, pd, qpn, rkey))
+        return RDMA_FAULT_STREAM;
+    if (((mr ? mr->access : mw->access) & access) != access)
+        return RDMA_FAULT_ACCESS;
+    return len_bytes && va + (len_bytes - 1) < va ? RDMA_FAULT_WRAP : RDMA_FAULT_BOUNDS;
+}
+
 /* Returns what `key` names to free state: ROCE-MR-7, and RS-44 when a peer asks. */
 static int invalidate(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn, uint32_t key,
                       bool remote)

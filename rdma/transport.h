@@ -68,6 +68,21 @@ int rdma_mr_fast_reg(struct rdma_domain *domain, const struct rdma_pd *pd, const
 uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
                         uint32_t rkey, uint64_t va, uint64_t len_bytes, uint32_t access);
 
+/* Why rdma_mr_remote() gave NULL. */
+enum rdma_remote_fault {
+    RDMA_FAULT_KEY,    /* names nothing that is valid */
+    RDMA_FAULT_STREAM, /* of another PD, or a window of another QP */
+    RDMA_FAULT_ACCESS,
+    RDMA_FAULT_WRAP, /* va + len_bytes is beyond 2^64 */
+    RDMA_FAULT_BOUNDS,
+};
+
+/* Which of the checks fails, in this order, for transports that tell their peers. Only after a NULL for the
+ * same arguments. */
+enum rdma_remote_fault rdma_mr_remote_fault(const struct rdma_domain *domain, const struct rdma_pd *pd,
+                                            uint32_t qpn, uint32_t rkey, uint64_t va, uint64_t len_bytes,
+                                            uint32_t access);
+
 /* Where one SGE lies, or NULL as above. `write`: the engine will store there (ROCE-MR-4). An SGE of 0 bytes
  * is fine whatever its key and returns a non-NULL pointer that must not be used. */
 uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,

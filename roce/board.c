@@ -79,21 +79,28 @@ void roce_board_mark(struct roce_board *board, uint32_t psn)
     board->marks++;
 }
 
-void roce_board_renew(struct roce_board *board, uint32_t psn, uint32_t count)
+void roce_board_reach(struct roce_board *board, uint32_t psn)
 {
     if (roce_board_covers(board, psn))
         has_come(board, *slot_of(board, psn));
+}
+
+void roce_board_renew(struct roce_board *board, uint32_t psn, uint32_t count)
+{
+    roce_board_reach(board, psn);
     roce_board_sent(board, psn, count, true);
 }
 
 void roce_board_echo(struct roce_board *board, uint32_t stamp)
 {
-    if (stamp <= STAMP_MASK && stamp_diff(stamp, board->stamp) <= 0 && stamp_diff(stamp, board->newest) > 0)
+    bool is_given = stamp != 0 && stamp <= STAMP_MASK && stamp_diff(stamp, board->stamp) <= 0;
+    if (is_given && stamp_diff(stamp, board->newest) > 0)
         board->newest = stamp;
 }
 
-void roce_board_pass(struct roce_board *board, uint32_t una_psn)
+void roce_board_pass(struct roce_board *board, uint32_t una_psn, uint32_t hi_psn)
 {
+    uint32_t end_psn = board->base_psn + board->size;
     uint32_t count = min_u32((una_psn - board->base_psn) & ROCE_PSN_MASK, board->size);
     for (uint32_t i = 0; i < count && board->slots; i++) {
         uint32_t *slot = slot_of(board, board->base_psn + i);
@@ -102,10 +109,22 @@ void roce_board_pass(struct roce_board *board, uint32_t una_psn)
         *slot = 0;
     }
     board->base_psn = una_psn;
+    if (roce_psn_diff(end_psn, una_psn) < 0)
+        end_psn = una_psn;
+    if (roce_psn_diff(hi_psn, end_psn) > 0)
+        roce_board_sent(board, end_psn, (hi_psn - end_psn) & ROCE_PSN_MASK, true);
 }
 
 bool roce_board_is_lost(const struct roce_board *board, uint32_t psn)
 {
     return roce_board_covers(board, psn) && !(*slot_of(board, psn) & ARRIVED) &&
            stamp_diff(*slot_of(board, psn) & STAMP_MASK, board->newest) < 0;
+}
+
+uint32_t roce_board_missing_row(const struct roce_board *board, uint32_t psn, uint32_t most)
+{
+    uint32_t row = 0;
+    while (row < most && !(roce_board_covers(board, psn + row) && *slot_of(board, psn + row) & ARRIVED))
+        row++;
+    return row;
 }

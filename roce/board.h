@@ -38,15 +38,21 @@ uint32_t roce_board_stamp(struct roce_board *board);
 
 /* The packet at `psn` has arrived, out of turn. */
 void roce_board_mark(struct roce_board *board, uint32_t psn);
+/* The peer has come as far as the packet at `psn`, which tells of what was sent before it. */
+void roce_board_reach(struct roce_board *board, uint32_t psn);
 /* The request whose answer has `count` PSNs from `psn` on waits at the peer: the answer is not lost yet. */
 void roce_board_renew(struct roce_board *board, uint32_t psn, uint32_t count);
-/* A probe with that stamp has arrived. Ignores one that was never given. */
+/* A probe with that stamp has arrived. Ignores one that was never given, and 0, which says that none has. */
 void roce_board_echo(struct roce_board *board, uint32_t stamp);
-/* Everything before `una_psn` is acknowledged. */
-void roce_board_pass(struct roce_board *board, uint32_t una_psn);
+/* Everything before `una_psn` is acknowledged. What comes into view by that and was sent, being before
+ * `hi_psn`, is taken for sent now: later than it was, so that nothing is lost before its time. */
+void roce_board_pass(struct roce_board *board, uint32_t una_psn, uint32_t hi_psn);
 
 /* The board knows of the packet at `psn`. And: it has not arrived, but something that was sent after it. */
 bool roce_board_covers(const struct roce_board *board, uint32_t psn);
 bool roce_board_is_lost(const struct roce_board *board, uint32_t psn);
+/* How many in a row from `psn` on have not arrived, of at most `most`; of none behind its end does it know.
+ */
+uint32_t roce_board_missing_row(const struct roce_board *board, uint32_t psn, uint32_t most);
 
 #endif

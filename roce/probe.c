@@ -17,11 +17,11 @@ static uint64_t wait_ns(const struct roce_probe *probe)
     return probe->rtt_ns + max_u64(probe->rtt_ns, 4 * probe->deviation_ns) + SLACK_NS;
 }
 
+/* The peer is known to be selective. */
 static void arm(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_probe *probe = &qp->req.probe;
-    bool waits = qp->peer.is_selective && qp->req.una_psn != qp->req.hi_psn && !qp->req.is_rnr_waiting &&
-                 probe->tries < MAX_TRIES;
+    bool waits = qp->req.una_psn != qp->req.hi_psn && !qp->req.is_rnr_waiting && probe->tries < MAX_TRIES;
     if (waits)
         rdma_timer_arm(&qp->dev->timers, &probe->timer, now_ns + (wait_ns(probe) << probe->tries));
     else

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/base.h"
+#include "roce/answers.h"
 #include "roce/av.h"
 #include "roce/cc.h"
 #include "roce/device.h"
@@ -144,7 +145,7 @@ int roce_qp_destroy(struct roce_qp *qp)
     struct roce_dev *dev = qp->dev;
     rdma_timer_cancel(&dev->timers, &qp->req.timer);
     roce_probe_stop(qp);
-    roce_board_close(&qp->req.board, &dev->spare);
+    roce_answers_clear(qp);
     roce_qp_end_reach(qp);
     roce_dev_remove_qp(dev, qp);
     if (dev->config.qp_gone)

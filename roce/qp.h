@@ -29,6 +29,14 @@ struct roce_probe {
     uint64_t rtt_ns, deviation_ns; /* smoothed; 0: not known */
 };
 
+/* Answers that came while one before them is missing: roce/answers.h. */
+struct roce_answers {
+    uint32_t *slots; /* as those of struct roce_reorder, in the device's store */
+    uint32_t kept;   /* frames, some of them perhaps of PSNs that have passed */
+    bool has_acked;  /* the peer has executed all before `acked_psn`, which una_psn cannot follow yet */
+    uint32_t acked_psn;
+};
+
 /* Sends requests and takes their responses: ROCE section 7. */
 struct roce_requester {
     uint32_t una_psn;      /* oldest unacknowledged */
@@ -55,6 +63,7 @@ struct roce_requester {
     bool is_rnr_waiting;     /* the timer is the RNR wait, not the ack timeout */
     struct rdma_timer timer;
     struct roce_board board;
+    struct roce_answers answers;
     struct roce_probe probe;
 };
 
@@ -164,9 +173,9 @@ struct roce_qp {
     struct roce_reorder reorder;
     struct roce_selective_peer peer;
     struct roce_counters counters;
-    struct roce_cc *cc; /* NULL: congestion management is off */
-    bool is_drained;    /* SQD: all started messages are complete */
-    bool tx_turn;       /* which half sends next */
+    struct roce_cc *cc;      /* NULL: congestion management is off */
+    bool is_drained;         /* SQD: all started messages are complete */
+    bool is_responders_turn; /* to send: the requester has just had its */
 
     _Atomic bool is_posted; /* on the device's stack of QPs with fresh posts */
     struct roce_qp *posted_next;
@@ -227,8 +236,9 @@ enum roce_rx_verdict roce_requester_take_sack(struct roce_qp *qp, const struct r
                                               uint64_t now_ns);
 /* Opens the board with what is under way now. False: there is no room for one. */
 bool roce_requester_open_board(struct roce_qp *qp);
-/* Packets before `psn` that count against the window: sent, and not known to have arrived. */
-uint32_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn);
+/* Packets before `psn` that count against the window: sent, and not known to have arrived. Less than 0: more
+ * have arrived behind it. */
+int64_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn);
 /* The missing packet that a NAK named has been sent again, so sending goes on where it was. And:
  * the peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
 void roce_requester_sent_selected(struct roce_qp *qp);
@@ -266,6 +276,8 @@ enum roce_rx_verdict roce_responder_duplicate(struct roce_qp *qp, const struct r
 
 /* --- responder_queue.c --- */
 bool roce_response_pending(const struct roce_qp *qp);
+/* What is next to be sent is an ACK. */
+bool roce_response_is_ack(const struct roce_qp *qp);
 /* The syndrome of an ACK, with the credits that it gives: ROCE-RS-53. */
 uint8_t roce_response_ack_syndrome(const struct roce_qp *qp);
 /* Forgets all that waits to be sent. */

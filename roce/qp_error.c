@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ways of a queue pair into ERR and SQE. What fails calls these, from the requester to the device, and
  * they lean on none of it. */
+#include "roce/answers.h"
 #include "roce/device.h"
 #include "roce/probe.h"
+#include "roce/reorder.h"
 
 void roce_qp_set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_cause cause, uint64_t now_ns)
 {
@@ -27,7 +29,8 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
     roce_qp_set_state(qp, NORNIC_QPS_ERR, cause, now_ns);
     rdma_timer_cancel(&qp->dev->timers, &qp->req.timer);
     roce_probe_stop(qp);
-    roce_board_close(&qp->req.board, &qp->dev->spare);
+    roce_answers_clear(qp);
+    roce_reorder_clear(qp);
     /* Only what leads up to a fatal NAK of ours, and that NAK, is still sent (ROCE-RS-12). */
     if (cause != ROCE_CAUSE_REQUEST_ERROR)
         roce_response_clear(qp);

@@ -31,6 +31,8 @@ void roce_dev_query(const struct roce_dev *dev, struct nornic_dev_attr *out)
         .max_qp_init_rd_atomic = NORNIC_MAX_RD_ATOMIC,
         .local_ca_ack_delay = LOCAL_CA_ACK_DELAY,
         .max_pkeys = dev->config.num_pkeys,
+        .transport = NORNIC_TRANSPORT_IB,
+        .node_type = NORNIC_NODE_CA,
     };
 }
 

@@ -14,7 +14,8 @@ static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
     if (pkt->op->flags & ROCE_PKT_SACKETH) {
         if (pkt->sacketh.version)
             return ROCE_RX_DROP_OPCODE;
-        roce_sack_note(qp, pkt);
+        if (pkt->payload_bytes > ROCE_SACK_BITMAP_BYTES)
+            return ROCE_RX_DROP_LENGTH;
         return roce_requester_take_sack(qp, pkt, now_ns);
     }
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
@@ -23,15 +24,20 @@ static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
 }
 
 /* Without the other half's turn, a long READ response would hold back this QP's own requests, or they its
- * ACKs. The halves take turns run by run. */
+ * ACKs. The halves take turns run by run, requests first: an ACK is in less of a hurry, and may leave behind
+ * them in the same train. */
 static bool rc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
+    if (run->pkts && run->is_response)
+        return roce_responder_tx(qp, run, now_ns);
     if (run->pkts)
-        return run->is_response ? roce_responder_tx(qp, run, now_ns) : roce_requester_tx(qp, run, now_ns);
-    qp->tx_turn = !qp->tx_turn;
-    if (qp->tx_turn)
-        return roce_responder_tx(qp, run, now_ns) || roce_requester_tx(qp, run, now_ns);
-    return roce_requester_tx(qp, run, now_ns) || roce_responder_tx(qp, run, now_ns);
+        return roce_requester_tx(qp, run, now_ns) ||
+               (roce_response_is_ack(qp) && roce_responder_tx(qp, run, now_ns));
+    bool built = qp->is_responders_turn
+                     ? roce_responder_tx(qp, run, now_ns) || roce_requester_tx(qp, run, now_ns)
+                     : roce_requester_tx(qp, run, now_ns) || roce_responder_tx(qp, run, now_ns);
+    qp->is_responders_turn = built && !run->is_response;
+    return built;
 }
 
 const struct roce_transport roce_rc = {

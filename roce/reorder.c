@@ -64,6 +64,13 @@ uint32_t roce_reorder_room(const struct roce_qp *qp)
     return qp->reorder.own || qp->peer.is_selective ? size - (size != 0) : 0;
 }
 
+/* Of the device's store a QP keeps no more than is left for the others, so that a peer which leaves gaps open
+ * does not have it all. */
+static bool has_share(const struct roce_qp *qp)
+{
+    return qp->reorder.own || qp->reorder.kept < roce_spare_frames_left(&qp->dev->spare);
+}
+
 bool roce_reorder_keep(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
@@ -72,7 +79,7 @@ bool roce_reorder_keep(struct roce_qp *qp, const struct roce_pkt *pkt)
     if (!qp->reorder.slots && !(qp->reorder.slots = roce_spare_take_table(store(qp))))
         return false;
     uint32_t *slot = slot_of(qp, psn);
-    if (!*slot) {
+    if (!*slot && has_share(qp)) {
         *slot = roce_spare_take_frame(store(qp), pkt->frame_bytes);
         qp->reorder.kept += *slot != 0;
     }

@@ -27,6 +27,7 @@
  * repetition, so that una_psn passes the cursor: then the cursor follows. */
 #include "base/base.h"
 #include "rdma/local_ops.h"
+#include "roce/answers.h"
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
@@ -49,7 +50,7 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
     struct roce_requester *req = &qp->req;
     rdma_timer_cancel(&qp->dev->timers, &req->timer);
     roce_probe_stop(qp);
-    roce_board_close(&req->board, &qp->dev->spare);
+    roce_answers_clear(qp);
     *req = (struct roce_requester){
         .una_psn = sq_psn,
         .nxt_psn = sq_psn,
@@ -106,9 +107,9 @@ static void seek(struct roce_qp *qp, uint32_t psn)
     sq->cur_part = 0;
 }
 
-uint32_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn)
+int64_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn)
 {
-    return ((psn - qp->req.una_psn) & ROCE_PSN_MASK) - qp->req.board.marks;
+    return (int64_t)((psn - qp->req.una_psn) & ROCE_PSN_MASK) - qp->req.board.marks;
 }
 
 void roce_requester_skip(struct roce_qp *qp)
@@ -159,9 +160,9 @@ static void note_acked(struct roce_qp *qp, uint64_t now_ns)
     struct roce_requester *req = &qp->req;
     if (!qp->peer.is_selective)
         return;
-    roce_board_pass(&req->board, req->una_psn);
-    if (req->una_psn == req->hi_psn)
-        roce_board_close(&req->board, &qp->dev->spare);
+    roce_board_pass(&req->board, req->una_psn, req->hi_psn);
+    if (req->una_psn == req->hi_psn) /* with answers to what was none, if the peer has sent such */
+        roce_answers_clear(qp);
     roce_probe_acked(qp, req->una_psn, now_ns);
     roce_probe_restart(qp, now_ns);
 }
@@ -224,7 +225,7 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     req->restart_psn = psn;
     req->is_selective =
         cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.own && req->go_back_strikes < GO_BACK_STRIKES;
-    roce_board_close(&req->board, &qp->dev->spare); /* all is sent again */
+    roce_answers_clear(qp);
     seek(qp, psn);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RETRANSMIT,
                                                   .now_ns = now_ns,
@@ -260,7 +261,7 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
     req->is_rnr_waiting = true;
     req->is_selective = false;
-    roce_board_close(&req->board, &qp->dev->spare);
+    roce_answers_clear(qp);
     roce_probe_stop(qp);
     seek(qp, req->una_psn);
     rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);

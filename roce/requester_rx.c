@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processing responses: ROCE section 7.4. */
 #include "rdma/local_ops.h"
+#include "roce/answers.h"
 #include "roce/device.h"
 #include "roce/probe.h"
 #include "roce/request.h"
+#include "roce/sack.h"
 
 static struct rdma_send_wqe *oldest(const struct roce_qp *qp)
 {
@@ -60,6 +62,7 @@ static void answer_lost(struct roce_qp *qp, enum roce_cause cause, uint64_t now_
     if (req->is_rnr_waiting || (req->has_gone_back && req->restart_psn == req->una_psn))
         return;
     roce_count(qp, implied_nak_seq_err);
+    roce_sack_offer(qp);
     roce_requester_restart(qp, req->una_psn, cause, now_ns);
 }
 
@@ -87,11 +90,15 @@ static bool has_ack_syndrome(const struct roce_pkt *pkt)
 }
 
 /* ROCE-RC-35, RC-36: a READ request that was never reissued is answered FIRST, MIDDLE*, LAST or ONLY; one
- * that was may begin anew anywhere, with whatever opcode the peer's replay gives it. */
-static bool read_order_is_legal(const struct rdma_send_wqe *w, uint32_t flags, bool first, bool last)
+ * that was may begin anew anywhere, with whatever opcode the peer's replay gives it, and where a peer may be
+ * asked for a gap alone it may end there as well. */
+static bool read_order_is_legal(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t flags,
+                                bool first, bool last)
 {
     bool ends = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY), begins = flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY);
-    return ends == last && (w->is_reissued || begins == first);
+    if (!w->is_reissued)
+        return ends == last && begins == first;
+    return ends == last || (ends && qp->peer.is_selective);
 }
 
 static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
@@ -103,7 +110,7 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
     bool ends = roce_read_psns(qp, w, k) == 1;
     uint32_t want = last ? w->len_bytes - offset : qp->pmtu_bytes;
     if (!(rdma_wqe_flags(w) & RDMA_OP_READ) || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
-        !read_order_is_legal(w, pkt->op->flags, begins, ends)) {
+        !read_order_is_legal(qp, w, pkt->op->flags, begins, ends)) {
         bad_response(qp, now_ns); /* ROCE-RC-37..39 */
         return;
     }
@@ -130,19 +137,44 @@ static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint
     answered(qp, roce_psn_add(pkt->bth.psn, 1), true, true, now_ns);
 }
 
+static void take_answer(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    if (pkt->op->flags & ROCE_PKT_ATOMICACKETH)
+        take_atomic_ack(qp, pkt, now_ns);
+    else
+        take_read_response(qp, pkt, now_ns);
+}
+
+/* Goes on with what came behind a gap that may just have been filled, and asks for the next one at once. */
+static void take_kept_answers(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_answers *answers = &qp->req.answers;
+    struct roce_pkt pkt;
+    while (answers->has_acked) {
+        uint32_t una_psn = qp->req.una_psn;
+        if (roce_answers_take(qp, &pkt))
+            take_answer(qp, &pkt, now_ns);
+        else if (roce_psn_diff(answers->acked_psn, una_psn) <= 0)
+            answers->has_acked = false;
+        else
+            ack_before(qp, answers->acked_psn, now_ns);
+        if (qp->req.una_psn == una_psn)
+            break;
+    }
+    if (answers->has_acked)
+        roce_answers_ask(qp, now_ns);
+}
+
 /* READ responses and ATOMIC ACKs acknowledge what precedes them (ROCE-RS-52) and complete their own WQE. */
 static void take_data(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     if (pkt->op->flags & ROCE_PKT_AETH && has_ack_syndrome(pkt))
         take_credits(&qp->req, &pkt->aeth);
-    if (!ack_before(qp, pkt->bth.psn, now_ns)) {
+    if (ack_before(qp, pkt->bth.psn, now_ns))
+        take_answer(qp, pkt, now_ns);
+    else if (!roce_answers_keep(qp, pkt))
         answer_lost(qp, ROCE_CAUSE_READ_GAP, now_ns);
-        return;
-    }
-    if (pkt->op->flags & ROCE_PKT_ATOMICACKETH)
-        take_atomic_ack(qp, pkt, now_ns);
-    else
-        take_read_response(qp, pkt, now_ns);
+    take_kept_answers(qp, now_ns);
 }
 
 static void take_nak_seq(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
@@ -178,7 +210,9 @@ static void take_plain_ack(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
     struct roce_requester *req = &qp->req;
     bool of_selected = req->is_selective && !req->is_resuming && psn == req->restart_psn;
     if (!ack_before(qp, roce_psn_add(psn, 1), now_ns)) {
-        answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        if (!roce_answers_note_acked(qp, roce_psn_add(psn, 1)))
+            answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        take_kept_answers(qp, now_ns);
         return;
     }
     /* A peer that keeps what comes behind a gap would have acknowledged that too, or named the next gap. */
@@ -257,10 +291,13 @@ static void take_bitmap(struct roce_qp *qp, const struct roce_pkt *pkt)
             w = rdma_sq_wqe(sq, ++index);
         if (index == sq->started || roce_psn_diff(psn, req->hi_psn) >= 0)
             return;
-        if (rdma_wqe_flags(w) & RDMA_OP_RD_ATOMIC)
-            roce_board_renew(&req->board, w->first_seq, w->seq_count);
-        else
+        if (!(rdma_wqe_flags(w) & RDMA_OP_RD_ATOMIC)) {
             roce_board_mark(&req->board, psn);
+            continue;
+        }
+        uint32_t count = roce_read_psns(qp, w, (psn - w->first_seq) & ROCE_PSN_MASK);
+        roce_board_renew(&req->board, psn, count);
+        i += count - 1; /* its answers, of which nothing can be kept there */
     }
 }
 
@@ -277,15 +314,17 @@ enum roce_rx_verdict roce_requester_take_sack(struct roce_qp *qp, const struct r
     struct roce_requester *req = &qp->req;
     enum nornic_qp_state state = roce_qp_state_now(qp);
     uint32_t under_way = (req->hi_psn - req->una_psn) & ROCE_PSN_MASK;
-    if ((state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD) || req->is_rnr_waiting)
+    bool has_begun = state == NORNIC_QPS_RTS || state == NORNIC_QPS_SQD; /* else there is no PSN yet */
+    if (has_begun && ((pkt->bth.psn - req->una_psn) & ROCE_PSN_MASK) > under_way)
+        return ROCE_RX_DROP_GHOST; /* nobody's word that the peer understands it */
+    roce_sack_note(qp, pkt);
+    if (!has_begun || req->is_rnr_waiting)
         return ROCE_RX_TAKEN;
-    if (((pkt->bth.psn - req->una_psn) & ROCE_PSN_MASK) > under_way)
-        return ROCE_RX_DROP_GHOST;
     if (roce_syndrome_kind(pkt->sacketh.ack) == ROCE_SYN_ACK)
         take_credits(req, &(struct roce_aeth){.syndrome = pkt->sacketh.ack, .msn = pkt->aeth.msn});
     roce_probe_answered(qp, pkt->sacketh.echo, now_ns);
     roce_probe_restart(qp, now_ns);
-    if (!ack_before(qp, pkt->bth.psn, now_ns)) {
+    if (!ack_before(qp, pkt->bth.psn, now_ns) && !roce_answers_note_acked(qp, pkt->bth.psn)) {
         answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
         return ROCE_RX_TAKEN;
     }

@@ -17,7 +17,7 @@ static bool has_room(const struct roce_qp *qp, uint32_t psn)
     uint32_t ahead = (psn - req->una_psn) & ROCE_PSN_MASK;
     if (ahead < req->window.pkts)
         return true;
-    return ahead <= qp->peer.room_pkts && roce_requester_under_way(qp, psn) < req->window.pkts;
+    return ahead <= qp->peer.room_pkts && roce_requester_under_way(qp, psn) < (int64_t)req->window.pkts;
 }
 
 /* Whether the next WQE may start: fence, credits, PSN space. */

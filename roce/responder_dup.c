@@ -30,16 +30,27 @@ static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t opcode, u
     return NULL;
 }
 
-/* ROCE-RS-22: the retried range is a suffix of the original on a PMTU boundary (ROCE-RC-44). */
+/* ROCE-RS-22: the retried range is a suffix of the original on a PMTU boundary (ROCE-RC-44). A peer with
+ * selective retransmission may ask for whole packets of its middle. */
+static bool is_part(const struct roce_qp *qp, const struct roce_resource *r, const struct roce_pkt *pkt,
+                    uint32_t skipped_bytes)
+{
+    uint32_t left_bytes = r->len_bytes - skipped_bytes, dma_len = pkt->reth.dma_len;
+    if (pkt->xrceth.xrc_srqn != r->srqn || pkt->reth.rkey != r->rkey || pkt->reth.va != r->va + skipped_bytes)
+        return false;
+    return dma_len == left_bytes ||
+           (qp->peer.is_selective && dma_len && dma_len < left_bytes && dma_len % qp->pmtu_bytes == 0);
+}
+
 static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     const struct roce_resource *r = find_resource(qp, pkt->bth.opcode, pkt->bth.psn);
     if (!r)
         return ROCE_RX_DROP_DUPLICATE;
     uint32_t skipped = ((pkt->bth.psn - r->first_psn) & ROCE_PSN_MASK) * qp->pmtu_bytes;
-    if (pkt->xrceth.xrc_srqn != r->srqn || pkt->reth.rkey != r->rkey || pkt->reth.va != r->va + skipped ||
-        pkt->reth.dma_len != r->len_bytes - skipped)
+    if (!is_part(qp, r, pkt, skipped))
         return ROCE_RX_DROP_DUPLICATE;
+    bool is_suffix = pkt->reth.dma_len == r->len_bytes - skipped;
     struct roce_response answer = {
         .kind = ROCE_RESPONSE_READ,
         .is_replay = true,
@@ -49,7 +60,8 @@ static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pk
         .rkey = r->rkey,
         .srqn = r->srqn,
         .left_bytes = pkt->reth.dma_len,
-        .end_psn = roce_psn_add(r->first_psn, r->psn_count),
+        .end_psn = is_suffix ? roce_psn_add(r->first_psn, r->psn_count)
+                             : roce_psn_add(pkt->bth.psn, pkt->reth.dma_len / qp->pmtu_bytes),
     };
     roce_count(qp, read_replays);
     /* An answer that is still being sent starts over in its place (ROCE-RS-25), so that those behind it keep

@@ -12,6 +12,11 @@ bool roce_response_pending(const struct roce_qp *qp)
     return qp->resp.queue_head != qp->resp.queue_tail;
 }
 
+bool roce_response_is_ack(const struct roce_qp *qp)
+{
+    return roce_response_pending(qp) && at(qp, qp->resp.queue_head)->kind == ROCE_RESPONSE_ACK;
+}
+
 uint8_t roce_response_ack_syndrome(const struct roce_qp *qp)
 {
     if (!qp->e2e_credits || qp->base.recv.srq)

@@ -35,7 +35,7 @@ struct roce_run {
     uint32_t pkts;           /* in it */
     uint32_t pkt_bytes;      /* the newest of them, as a frame of its own */
     struct roce_dest dest;   /* of all */
-    bool is_response;        /* the responder's: a run is of one half of a queue pair */
+    bool is_response;        /* the newest is the responder's: only an ACK may follow requests */
     /* --- */
     uint32_t max_pkts;
     uint16_t *ip_id; /* identification of the next packet, counted on with each */

@@ -10,8 +10,7 @@
 #include "roce/reorder.h"
 #include "roce/transport.h"
 
-#define MAX_OFFERS       3
-#define MAX_BITMAP_BYTES 256 /* the least path MTU */
+#define MAX_OFFERS 3
 
 bool roce_sack_is_for(const struct roce_qp *qp)
 {
@@ -72,11 +71,11 @@ bool roce_sack_is_wanted(const struct roce_qp *qp, const struct roce_response *r
 }
 
 /* The bitmap of what is kept behind the expected PSN. Returns its length, a multiple of 4. */
-static uint32_t fill_bitmap(const struct roce_qp *qp, uint8_t bitmap[MAX_BITMAP_BYTES])
+static uint32_t fill_bitmap(const struct roce_qp *qp, uint8_t bitmap[ROCE_SACK_BITMAP_BYTES])
 {
     uint32_t len_bytes = 0, left = qp->reorder.kept;
-    memset(bitmap, 0, MAX_BITMAP_BYTES);
-    for (uint32_t i = 0; left && i < 8 * MAX_BITMAP_BYTES && i < roce_reorder_room(qp); i++) {
+    memset(bitmap, 0, ROCE_SACK_BITMAP_BYTES);
+    for (uint32_t i = 0; left && i < 8 * ROCE_SACK_BITMAP_BYTES && i < roce_reorder_room(qp); i++) {
         if (!roce_reorder_has(qp, roce_psn_add(qp->resp.epsn, 1 + i)))
             continue;
         bitmap[i / 8] |= (uint8_t)(0x80 >> i % 8);
@@ -118,7 +117,7 @@ static struct roce_sacketh header(const struct roce_qp *qp)
 
 bool roce_sack_build(struct roce_qp *qp, const struct roce_response *r, struct roce_run *run)
 {
-    uint8_t bitmap[MAX_BITMAP_BYTES];
+    uint8_t bitmap[ROCE_SACK_BITMAP_BYTES];
     struct roce_sacketh sacketh = header(qp);
     /* What is kept now lies behind the PSN that is expected now. */
     uint32_t bitmap_bytes = r->psn == qp->resp.epsn ? fill_bitmap(qp, bitmap) : 0;

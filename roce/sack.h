@@ -20,6 +20,8 @@
 
 #include "roce/qp.h"
 
+#define ROCE_SACK_BITMAP_BYTES 256 /* at the most: the least path MTU */
+
 /* The QP may have to do with such packets: those of RC, where the device has selective retransmission on. */
 bool roce_sack_is_for(const struct roce_qp *qp);
 
@@ -28,7 +30,7 @@ bool roce_sack_is_for(const struct roce_qp *qp);
 bool roce_sack_gap(struct roce_qp *qp);
 /* The ack timer has fired: the requester makes an offer with its next packet, if one may be made. */
 void roce_sack_offer(struct roce_qp *qp);
-/* One came: what it says of the peer, and the answer that it asks for. */
+/* One came that the peer may have sent: what it says of the peer, and the answer that it asks for. */
 void roce_sack_note(struct roce_qp *qp, const struct roce_pkt *pkt);
 
 /* Builds the one that is at the head of the queue of responses. False: it does not continue the run. And

@@ -62,6 +62,11 @@ void roce_spare_give_table(struct roce_spare *spare, const uint32_t *table)
     spare->free_tables.given_back[spare->free_tables.count++] = number;
 }
 
+uint32_t roce_spare_frames_left(const struct roce_spare *spare)
+{
+    return spare->free_frames.count + spare->free_frames.limit + 1 - spare->free_frames.fresh;
+}
+
 uint32_t roce_spare_take_frame(struct roce_spare *spare, uint32_t len_bytes)
 {
     if (sizeof(struct roce_spare_frame) + len_bytes > spare->frame_bytes)

@@ -47,6 +47,8 @@ void roce_spare_deinit(struct roce_spare *spare, const struct roce_dev *dev);
 uint32_t *roce_spare_take_table(struct roce_spare *spare);
 void roce_spare_give_table(struct roce_spare *spare, const uint32_t *table);
 
+/* How many frames can be taken. */
+uint32_t roce_spare_frames_left(const struct roce_spare *spare);
 /* The number of a frame for a packet of `len_bytes`, at least 1; 0: none is left, or it is too long. And
  * gives it back: its bytes stay as they are until the next one is taken. */
 uint32_t roce_spare_take_frame(struct roce_spare *spare, uint32_t len_bytes);

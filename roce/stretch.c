@@ -55,7 +55,7 @@ static bool begin_response(struct roce_qp *qp, const struct roce_pkt *pkt, struc
 {
     const struct roce_requester *req = &qp->req;
     const struct rdma_sq *sq = &qp->base.sq;
-    if (req->una_psn != roce_psn_add(pkt->bth.psn, 1) || sq->done == sq->started)
+    if (req->una_psn != roce_psn_add(pkt->bth.psn, 1) || sq->done == sq->started || req->answers.kept)
         return false;
     const struct rdma_send_wqe *w = rdma_sq_wqe(sq, sq->done);
     uint32_t k = (req->una_psn - w->first_seq) & ROCE_PSN_MASK;

@@ -16,12 +16,14 @@
 
 /* --- receiving --- */
 
+/* `addr`: or a handle. */
 static void give_back(struct xdp_socket *socket, uint64_t addr)
 {
     uint32_t at = 0;
     /* There is always room: as many entries as receive chunks. */
     if (xsk_ring_prod__reserve(&socket->fill, 1, &at) == 1)
-        *xsk_ring_prod__fill_addr(&socket->fill, at) = addr & ~(uint64_t)(XDP_CHUNK_BYTES - 1);
+        *xsk_ring_prod__fill_addr(&socket->fill, at) =
+            addr & ((UINT64_C(1) << XDP_HANDLE_SHIFT) - XDP_CHUNK_BYTES);
 }
 
 /* Copies a part of a frame behind what is there of it already. Returns whether the frame is whole now. */
@@ -64,8 +66,9 @@ static unsigned take_descs(struct xdp_socket *socket, struct net_frame *frames, 
             give_back(socket, desc->addr);
             returned++;
         } else {
-            frames[(*count)++] = (struct net_frame){
-                .data = socket->area + desc->addr, .len_bytes = desc->len, .handle = desc->addr};
+            frames[(*count)++] = (struct net_frame){.data = socket->area + desc->addr,
+                                                    .len_bytes = desc->len,
+                                                    .handle = socket->handle_base | desc->addr};
         }
     }
     if (descs > 0)

@@ -23,16 +23,15 @@
 /* What the kernel may hold of ours on its way through a peer's queue: all slots, with its own overhead. */
 #define SEND_BUFFER_BYTES (64 << 20)
 
-static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct nornic_error *why)
+static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, bool is_sender, struct nornic_error *why)
 {
-    uint32_t frame_bytes = mtu_bytes + XDP_ETHER_MAX;
-    socket->slot_chunks = (frame_bytes + XDP_CHUNK_BYTES - 1) / XDP_CHUNK_BYTES;
-    socket->slot_count = socket->ring_frames / socket->slot_chunks;
+    socket->slot_chunks = xdp_frame_chunks(mtu_bytes);
+    socket->slot_count = is_sender ? socket->ring_frames / socket->slot_chunks : 0;
     socket->tx_base = (uint64_t)socket->ring_frames * XDP_CHUNK_BYTES;
     socket->area_bytes = socket->tx_base + (size_t)socket->slot_count * socket->slot_chunks * XDP_CHUNK_BYTES;
     socket->area = mmap(NULL, socket->area_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    socket->free_slots = calloc(socket->slot_count, sizeof *socket->free_slots);
-    socket->slot_in_flight = calloc(socket->slot_count, sizeof *socket->slot_in_flight);
+    socket->free_slots = calloc(socket->slot_count + 1, sizeof *socket->free_slots);
+    socket->slot_in_flight = calloc(socket->slot_count + 1, sizeof *socket->slot_in_flight);
     if (socket->multi_buffer) {
         socket->assembly_bytes = socket->slot_chunks * XDP_CHUNK_BYTES;
         socket->assembly = calloc(XDP_ASSEMBLIES, socket->assembly_bytes);
@@ -98,16 +97,28 @@ static int explain_bind(const struct net_interface *interface, uint32_t queue, i
     }
 }
 
-static int bind_queue(struct xdp_socket *socket, const struct net_interface *interface, uint32_t queue,
-                      struct nornic_error *why)
+static int try_bind(struct xdp_socket *socket, const struct net_interface *interface, uint32_t queue,
+                    uint16_t flags)
 {
     struct xsk_socket_config config = {
         .rx_size = socket->ring_frames,
         .tx_size = socket->ring_frames,
         .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD, /* xdp/steer.c brings our own */
-        .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (socket->multi_buffer ? XDP_USE_SG : 0))};
-    int err = xsk_socket__create(&socket->xsk, interface->name, queue, socket->umem, &socket->rx, &socket->tx,
-                                 &config);
+        .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | flags)};
+    return xsk_socket__create(&socket->xsk, interface->name, queue, socket->umem, &socket->rx,
+                              socket->slot_count ? &socket->tx : NULL, &config);
+}
+
+/* Drivers that have zero-copy may not have it for frames of several buffers, and the kernel copies then, even
+ * where no frame is that long. So zero-copy without them is tried first. */
+static int bind_queue(struct xdp_socket *socket, const struct net_interface *interface, uint32_t queue,
+                      struct nornic_error *why)
+{
+    if (interface->mtu_bytes <= XDP_MTU_ONE_BUFFER && try_bind(socket, interface, queue, XDP_ZEROCOPY) == 0) {
+        socket->multi_buffer = false;
+        return 0;
+    }
+    int err = try_bind(socket, interface, queue, socket->multi_buffer ? XDP_USE_SG : 0);
     return err < 0 ? explain_bind(interface, queue, err, why) : 0;
 }
 
@@ -139,14 +150,15 @@ static void fill_all(struct xdp_socket *socket)
 }
 
 int xdp_socket_open(struct xdp_socket *socket, const struct net_interface *interface,
-                    const struct xdp_config *config, bool multi_buffer, struct nornic_error *why)
+                    const struct xdp_socket_config *config, struct nornic_error *why)
 {
     memset(socket, 0, sizeof *socket);
-    socket->multi_buffer = multi_buffer;
+    socket->multi_buffer = config->multi_buffer;
     socket->ring_frames = config->ring_frames;
-    if (!multi_buffer && interface->mtu_bytes > XDP_MTU_ONE_BUFFER)
+    socket->handle_base = (uint64_t)config->number << XDP_HANDLE_SHIFT;
+    if (!config->multi_buffer && interface->mtu_bytes > XDP_MTU_ONE_BUFFER)
         return xdp_mtu_too_large(interface, why);
-    int err = make_area(socket, interface->mtu_bytes, why);
+    int err = make_area(socket, interface->mtu_bytes, config->is_sender, why);
     if (!err)
         err = register_area(socket, interface->name, why);
     if (!err)

@@ -6,7 +6,7 @@
  * room for one that comes back. Behind them lie the transmit slots, each as many chunks in a row as the
  * longest frame needs: a frame is contiguous for who builds it, and leaves as one descriptor a chunk. A slot
  * is free (on the stack), lent, or in flight until all its descriptors have come back in the completion ring.
- */
+ * A port has a socket for each receive queue, each with memory of its own; frames leave by the first. */
 #ifndef NORNIC_XDP_SOCKET_H
 #define NORNIC_XDP_SOCKET_H
 
@@ -27,6 +27,15 @@
 #define XDP_RING_DEFAULT  2048u
 #define XDP_ASSEMBLIES    (NET_BURST + 1) /* a burst, and one frame whose rest has not come yet */
 #define XDP_HANDLE_COPIED UINT64_MAX      /* a frame that was put together from several chunks */
+#define XDP_HANDLE_SHIFT  48              /* in a handle the number of the socket is above the address */
+
+struct xdp_socket_config {
+    uint32_t queue;
+    uint32_t ring_frames; /* of each ring, a power of two */
+    bool is_sender;       /* else it receives only */
+    bool multi_buffer;    /* frames may span chunks */
+    uint16_t number;      /* of this socket among those of the port */
+};
 
 struct xdp_socket {
     struct xsk_socket *xsk;
@@ -36,13 +45,14 @@ struct xdp_socket {
     int fd;
     bool multi_buffer; /* frames may span chunks */
     bool zero_copy;
+    uint64_t handle_base; /* of received frames */
     uint8_t *area;
     size_t area_bytes;
     uint32_t ring_frames;
 
     uint64_t tx_base;     /* where the transmit slots begin, bytes into `area` */
     uint32_t slot_chunks; /* chunks a slot */
-    uint32_t slot_count;  /* slots */
+    uint32_t slot_count;  /* slots; 0: it receives only */
     uint32_t *free_slots; /* a stack */
     uint32_t free_count;
     uint8_t *slot_in_flight;  /* descriptors of each slot that the kernel has */
@@ -57,10 +67,16 @@ struct xdp_socket {
     bool in_frame, too_long; /* the last descriptor said that more comes; more came than fits */
 };
 
-/* Opens and binds a socket on a queue, multi_buffer if asked for. 0, -EINVAL if the kernel has no
- * multi-buffer AF_XDP, or another -errno with a sentence. */
+/* Chunks that the longest frame takes. */
+static inline uint32_t xdp_frame_chunks(uint32_t mtu_bytes)
+{
+    return (mtu_bytes + XDP_ETHER_MAX + XDP_CHUNK_BYTES - 1) / XDP_CHUNK_BYTES;
+}
+
+/* Opens and binds a socket on a queue. 0, -EINVAL if the kernel has no multi-buffer AF_XDP, or another -errno
+ * with a sentence. */
 int xdp_socket_open(struct xdp_socket *socket, const struct net_interface *interface,
-                    const struct xdp_config *config, bool multi_buffer, struct nornic_error *why);
+                    const struct xdp_socket_config *config, struct nornic_error *why);
 /* Harmless on a zeroed or closed socket. */
 void xdp_socket_close(struct xdp_socket *socket);
 

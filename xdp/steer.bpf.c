@@ -11,7 +11,7 @@
 
 #include "net/gate.bpf.h"
 
-#define XSKS_MAX_ENTRIES 64
+#define XSKS_MAX_ENTRIES 256 /* receive queues */
 
 /* Set before the program is loaded (xdp/steer.c); the verifier drops the branch that is not taken. */
 const volatile __u32 nornic_roce_v1 = 0;

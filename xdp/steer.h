@@ -13,7 +13,7 @@
 
 #define XDP_STEER_PROGRAM "nornic_steer" /* by this name a program of ours is known */
 #define XDP_STEER_MAP     "nornic_xsks"
-#define XDP_STEER_QUEUES  64 /* entries of the map */
+#define XDP_STEER_QUEUES  256 /* entries of the map */
 
 /* Longest MTU whose frames fit one page with the room that drivers want before and behind them; longer ones
  * need multi-buffer XDP. */

@@ -22,13 +22,15 @@ enum xdp_mode {
 struct xdp_config {
     const char *ifname;
     enum xdp_mode mode;
-    uint32_t queue;       /* receive queue */
-    uint32_t ring_frames; /* of each ring, a power of two; 0: 2048 */
+    uint32_t queue;       /* the first receive queue, by which frames leave, too */
+    uint32_t queue_count; /* so many from it on; 0: all that the interface has */
+    uint32_t ring_frames; /* of each ring, a power of two; 0: 2048, or, of many queues, fewer */
     bool roce_v1;         /* take EtherType 0x8915 as well */
 };
 
-/* Attaches the steering program and opens the socket (need-wakeup; zero-copy where the driver has it, else
- * copy). A program that a crashed run of ours left behind is recognised by its name and replaced; a foreign
+/* Attaches the steering program and opens a socket for each receive queue (need-wakeup; zero-copy where the
+ * driver has it, else copy). What an interface gets by a queue that it has been given since goes to the
+ * kernel. A program that a crashed run of ours left behind is recognised by its name and replaced; a foreign
  * XDP program is an error that names it. The port's `mode` says what was got. 0 or -errno with a sentence in
  * `why` (no such interface, privileges, no XDP support, MTU too large for XDP). */
 int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct nornic_error *why);

@@ -9,7 +9,9 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/columns.h"
+#include "cli/explain/flows.h"
 #include "cli/explain/html.h"
+#include "cli/explain/iwarp.h"
 #include "cli/explain/join.h"
 #include "cli/explain/live.h"
 #include "cli/explain/output.h"
@@ -25,7 +27,6 @@
 #include "explain/join/show.h"
 #include "explain/show/boxes.h"
 #include "explain/show/filter.h"
-#include "explain/show/flow_line.h"
 #include "explain/show/glossary.h"
 #include "explain/show/json.h"
 #include "explain/show/ladder.h"
@@ -35,11 +36,11 @@
 #define COLUMNS_MOST  200
 #define YEAR_NS       (UINT64_C(366) * 24 * 3600 * 1000000000)
 
-enum csv { CSV_NONE, CSV_OPERATIONS, CSV_FLOWS };
-static const char *const csv_words[] = {"none", "operations", "flows", NULL};
+enum csv { CSV_NONE, CSV_OPERATIONS, CSV_FLOWS, CSV_IWARP_OPERATIONS, CSV_IWARP };
+static const char *const csv_words[] = {"none", "operations", "flows", "iwarp-operations", "iwarp", NULL};
 
 struct settings {
-    bool json, boxes, all, strict, ladder, whole, join;
+    bool json, boxes, all, iwarp, strict, ladder, whole, join;
     const char *ifname;   /* NULL: files */
     uint64_t packets_max; /* end after so many that are shown; 0: no end */
     uint64_t duration_ns;
@@ -147,6 +148,8 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
             cli_tale_operation(&run->out, &run->tale.done[i], run->analysis, run->foreseen);
+    if (s->csv == CSV_IWARP_OPERATIONS)
+        explain_iwarp_operations_csv(&run->out, packet, meaning);
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
@@ -159,8 +162,8 @@ static bool take(void *ctx, const struct net_capture_record *record)
     struct explain_meaning meaning;
     explain_dissect(&packet, record, run->number + 1);
     explain_analysis_next(run->analysis, &packet, &meaning);
-    if (s->ifname && !s->all && packet.kind == EXPLAIN_OTHER)
-        return true; /* a SYN without the option: the kernel's filter lets it through */
+    if (s->ifname && !s->all && packet.kind == EXPLAIN_OTHER && !meaning.iwarp.done)
+        return true; /* other TCP, which the kernel's filter lets through */
     return tell(run, &packet, &meaning);
 }
 
@@ -245,38 +248,10 @@ static int explain_interface(struct run *run)
     return cli_explain_live(&(struct cli_explain_live){.ifname = s->ifname,
                                                        .duration_ns = s->duration_ns,
                                                        .all = s->all,
+                                                       .iwarp = s->iwarp,
                                                        .take = take,
                                                        .pause = flush,
                                                        .ctx = run});
-}
-
-static void put_flows(struct run *run)
-{
-    for (uint32_t i = 1; i <= explain_analysis_flow_count(run->analysis); i++) {
-        const struct explain_flow *f = explain_analysis_flow(run->analysis, i);
-        if (f && run->settings->json) {
-            explain_put(&run->out, "{\"flow\":");
-            explain_json_flow(&run->out, f, i);
-            explain_put(&run->out, "}\n");
-        } else if (f) {
-            explain_flow_line(&run->out, f, i);
-        }
-        cli_output_pass(&run->to, &run->out);
-    }
-}
-
-static void put_forgotten(struct run *run)
-{
-    const struct explain_forgotten *g = explain_analysis_forgotten(run->analysis);
-    if (g->count && run->settings->json)
-        explain_printf(&run->out, "{\"forgotten\":{\"flows\":%u,\"first\":%u,\"last\":%u}}\n", g->count,
-                       g->first, g->last);
-    else if (g->count)
-        explain_printf(
-            &run->out,
-            "%u of the flows %u to %u were forgotten for room, those first that were silent longest: what "
-            "came of them later counts as new flows\n",
-            g->count, g->first, g->last);
 }
 
 static unsigned columns(void)
@@ -328,9 +303,10 @@ static void put_story(struct run *run)
 static void put_sums(struct run *run)
 {
     const struct settings *s = run->settings;
-    put_flows(run);
+    cli_flows(&run->to, &run->out, run->analysis, s->json);
     cli_smc_sums(&run->out, run->analysis, s->json);
-    put_forgotten(run);
+    cli_iwarp_sums(&run->out, run->analysis, s->json);
+    cli_flows_forgotten(&run->out, run->analysis, s->json);
     cli_tale_twice(&run->out, run->analysis, s->json);
     cli_tale_numbers(&run->out, &run->tale, run->analysis, s->json ? CLI_TALE_JSON : CLI_TALE_TEXT);
     if (s->json)
@@ -367,6 +343,8 @@ static void finish(struct run *run)
         put_story(run);
     if (run->settings->csv == CSV_FLOWS)
         cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
+    else if (run->settings->csv == CSV_IWARP)
+        cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV_IWARP);
     if (!run->page && !run->settings->csv)
         put_sums(run);
     if (!run->settings->csv && !run->settings->json && (!run->page || strcmp(run->settings->html, "-") != 0))
@@ -385,6 +363,10 @@ static void begin(struct run *run)
         explain_operations_csv_head(&run->out);
     else if (s->csv == CSV_FLOWS)
         explain_flows_csv_head(&run->out);
+    else if (s->csv == CSV_IWARP_OPERATIONS)
+        explain_iwarp_operations_csv_head(&run->out);
+    else if (s->csv == CSV_IWARP)
+        explain_iwarp_csv_head(&run->out);
     else if (is_first && s->boxes)
         cli_tale_ahead(&run->out, &s->files, s->strict, columns());
     else
@@ -479,7 +461,7 @@ static const struct cli_option rows[] = {
      AT(filter_text), .kind = CLI_TEXT},
     {"csv", 0, "WHAT",
      "%r: a table for other programs, of each operation that was answered, with its latency, or of each end "
-     "of each flow, with its totals",
+     "of each flow, with its totals; the same of messages and connections of iWARP",
      AT(csv), CLI_TAKES_ONE_OF(csv_words), .preset = "none"},
     {"join", 0, NULL,
      "lay two captures of the same traffic together, one taken at (or near) each end: clocks aligned, each "
@@ -502,6 +484,8 @@ static const struct cli_option rows[] = {
      "what goes over an interface, as it comes: RDMA, connection management, and the handshakes of SMC-R; "
      "needs root. Ctrl-C ends it, with the summary",
      AT(ifname), .kind = CLI_IFACE},
+    {"iwarp", 0, NULL,
+     "with -i: iWARP too, which is looked for in all of TCP, so that the kernel copies all of it", AT(iwarp)},
     {"count", 'c', "N", "end after N packets that are shown", AT(packets_max),
      CLI_TAKES_COUNT(1, UINT64_MAX)},
     {"time", 'T', "TIME", "with -i: end after this time, such as 10 or 1.5m", AT(duration_ns),
@@ -529,6 +513,8 @@ static int check(void *options)
         return cli_fail("--join takes two capture files, one of each end: A.pcap B.pcap");
     if (s->ifname && first_file)
         return cli_fail("%s: it is either files or, with -i, an interface", first_file);
+    if (s->iwarp && !s->ifname)
+        return cli_fail("--iwarp is of -i; of a file iWARP is always told");
     if (!s->ifname && !first_file && !s->html)
         return cli_fail("name a capture file, - for standard input, or an interface with -i; "
                         "`nornic help explain` has an example");

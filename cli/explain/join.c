@@ -65,7 +65,7 @@ int cli_join_read(const char *const paths[2], struct explain_join **out)
     if (status == CLI_OK)
         status = read_side(join, 1, paths[1]);
     if (status == CLI_OK && explain_join_finish(join, &why) != 0)
-        status = cli_fail("%s and %s have nothing in common: %s", paths[0], paths[1], why.text);
+        status = cli_fail("%s and %s cannot be joined: %s", paths[0], paths[1], why.text);
     if (status == CLI_OK)
         *out = join;
     else

@@ -79,7 +79,9 @@ int cli_explain_live(const struct cli_explain_live *live)
     struct nornic_error why;
     if (cli_explain_catch(true) != CLI_OK)
         return CLI_ERROR;
-    if (sniff_live_open(live->ifname, true, live->all ? NULL : sniff_live_filter, &capture, &why) != 0)
+    const char *filter = live->all ? NULL : live->iwarp ? sniff_live_tcp_filter : sniff_live_filter;
+    unsigned snap_bytes = live->all || live->iwarp ? SNIFF_SNAP_TCP_BYTES : SNIFF_SNAP_BYTES;
+    if (sniff_live_open(live->ifname, true, filter, snap_bytes, &capture, &why) != 0)
         return cli_fail("%s", why.text);
     int err = watch(live, capture, &why);
     uint64_t lost = sniff_live_dropped(capture);

@@ -12,6 +12,7 @@ struct cli_explain_live {
     const char *ifname;
     uint64_t duration_ns; /* 0: until a signal */
     bool all;             /* also what is neither RDMA nor a handshake of SMC-R */
+    bool iwarp;           /* also TCP, for iWARP is in it */
     /* Takes one packet; false: no more are wanted. */
     bool (*take)(void *ctx, const struct net_capture_record *record);
     /* All that was there is taken: what is gathered is to be shown. False: that failed. */

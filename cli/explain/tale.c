@@ -23,12 +23,14 @@ bool cli_tale_init(struct cli_tale *tale)
 void cli_tale_deinit(struct cli_tale *tale)
 {
     explain_numbers_destroy(tale->numbers);
+    explain_iwarp_numbers_deinit(&tale->iwarp);
 }
 
 void cli_tale_take(struct cli_tale *tale, const struct explain_packet *packet,
                    const struct explain_meaning *meaning)
 {
     tale->done_count = explain_numbers_take(tale->numbers, packet, meaning, tale->done, CLI_TALE_DONE_MAX);
+    explain_iwarp_numbers_take(&tale->iwarp, packet, meaning);
     explain_story_take(&tale->story, packet, meaning);
 }
 
@@ -65,7 +67,7 @@ void cli_tale_json(struct explain_text *out, const struct cli_tale *tale,
     explain_text_free(&sentence);
 }
 
-void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
+static void put_flows(struct explain_text *out, const struct cli_tale *tale,
                       const struct explain_analysis *analysis, enum cli_tale_form form)
 {
     uint32_t count = min_u32(explain_analysis_flow_count(analysis), EXPLAIN_NUMBERS_FLOWS);
@@ -80,6 +82,32 @@ void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
         else
             explain_numbers_line(out, tale->numbers, flow, i);
     }
+}
+
+static void put_iwarp(struct explain_text *out, const struct cli_tale *tale,
+                      const struct explain_analysis *analysis, enum cli_tale_form form)
+{
+    uint32_t count = min_u32(explain_analysis_iwarp_conn_count(analysis), EXPLAIN_IWARP_NUMBERS_MAX);
+    for (uint32_t i = 1; i <= count; i++) {
+        const struct explain_iwarp_conn *conn = explain_analysis_iwarp_conn(analysis, i);
+        if (!conn)
+            continue;
+        if (form == CLI_TALE_JSON)
+            explain_iwarp_numbers_json(out, &tale->iwarp, conn);
+        else if (form == CLI_TALE_CSV_IWARP)
+            explain_iwarp_csv(out, &tale->iwarp, conn);
+        else
+            explain_iwarp_numbers_line(out, &tale->iwarp, conn);
+    }
+}
+
+void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
+                      const struct explain_analysis *analysis, enum cli_tale_form form)
+{
+    if (form != CLI_TALE_CSV_IWARP)
+        put_flows(out, tale, analysis, form);
+    if (form != CLI_TALE_CSV)
+        put_iwarp(out, tale, analysis, form);
 }
 
 void cli_tale_twice(struct explain_text *out, const struct explain_analysis *analysis, bool json)

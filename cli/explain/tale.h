@@ -4,12 +4,14 @@
 #define NORNIC_CLI_EXPLAIN_TALE_H
 
 #include "cli/option/option.h"
+#include "explain/story/iwarp_numbers.h"
 #include "explain/story/story.h"
 
 #define CLI_TALE_DONE_MAX 64
 
 struct cli_tale {
     struct explain_numbers *numbers;
+    struct explain_iwarp_numbers iwarp;
     struct explain_story story;
     struct explain_operation done[CLI_TALE_DONE_MAX]; /* that the newest packet completed; further ones are */
     unsigned done_count;                              /* counted, and have no line */
@@ -32,8 +34,9 @@ void cli_tale_lines(struct explain_text *out, const struct cli_tale *tale,
 void cli_tale_json(struct explain_text *out, const struct cli_tale *tale,
                    const struct explain_analysis *analysis);
 
-/* How the numbers of the flows are written. */
-enum cli_tale_form { CLI_TALE_TEXT, CLI_TALE_JSON, CLI_TALE_CSV };
+/* How the numbers are written: those of flows and of iWARP connections, or as a table of the former or the
+ * latter. */
+enum cli_tale_form { CLI_TALE_TEXT, CLI_TALE_JSON, CLI_TALE_CSV, CLI_TALE_CSV_IWARP };
 void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
                       const struct explain_analysis *analysis, enum cli_tale_form form);
 

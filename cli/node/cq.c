@@ -14,12 +14,10 @@
 #include "cli/cli.h"
 #include "cli/stop.h"
 
-/* How long the command looks again before it sleeps. A sleep and its wake-up cost some 10 us, which would be
- * most of a round trip; longer than this would keep a peer that waits for this processor from answering. */
-#define SPIN_NS 50000u
-
 /* A sleep is at most this long, so that a stop by a signal that came just before it is noticed. */
 #define SLICE_NS 100000000u
+
+#define ROUNDS_OF_LOOK 8 /* between looks at the clock */
 
 static void on_notify(void *ctx, struct rdma_cq *cq, bool overflow)
 {
@@ -51,26 +49,35 @@ void cli_cq_destroy(struct cli_cq *cq)
         close(cq->event_fd);
 }
 
+static uint64_t end_of(uint64_t now_ns, uint64_t timeout_ns)
+{
+    return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+}
+
 static uint64_t slice(uint64_t end_ns, uint64_t now_ns)
 {
     return end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS;
 }
 
-static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t start_ns,
-                        uint64_t end_ns)
+/* The clock is read now and then: a round in which nothing comes takes no longer than a few looks at it. */
+static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)
 {
-    uint64_t busy_ns = start_ns;
-    for (;;) {
-        bool did = host_dev_progress(cq->node->dev);
+    uint64_t end_ns = 0, busy_ns = 0, spin_ns = cq->node->spin_ns;
+    bool was_busy = true;
+    for (unsigned rounds = 1;; rounds++) {
+        was_busy = host_dev_progress_for(cq->node->dev, cq->cq) || was_busy;
         int got = rdma_cq_poll(cq->cq, wcs, n);
         if (got != 0)
             return got;
+        if (spin_ns && rounds % ROUNDS_OF_LOOK)
+            continue;
         uint64_t now_ns = host_now_ns();
+        end_ns = end_ns ? end_ns : end_of(now_ns, timeout_ns);
         if (now_ns >= end_ns || cli_stopped())
             return 0;
-        if (did)
-            busy_ns = now_ns;
-        else if (now_ns - busy_ns >= SPIN_NS)
+        busy_ns = was_busy ? now_ns : busy_ns;
+        was_busy = false;
+        if (now_ns - busy_ns >= spin_ns)
             host_dev_wait(cq->node->dev, slice(end_ns, now_ns));
     }
 }
@@ -102,7 +109,6 @@ int cli_cq_wait(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t t
     int got = rdma_cq_poll(cq->cq, wcs, n);
     if (got != 0)
         return got;
-    uint64_t now_ns = host_now_ns();
-    uint64_t end_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-    return cq->node->events ? wait_asleep(cq, wcs, n, end_ns) : wait_driving(cq, wcs, n, now_ns, end_ns);
+    return cq->node->events ? wait_asleep(cq, wcs, n, end_of(host_now_ns(), timeout_ns))
+                            : wait_driving(cq, wcs, n, timeout_ns);
 }

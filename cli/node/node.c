@@ -20,7 +20,6 @@
 static struct host_dev_config dev_config(const struct cli_node_config *config)
 {
     return (struct host_dev_config){
-        .port = config->port,
         .capture_path = config->capture,
         .impair = config->impair,
         .window_pkts = config->window_pkts,
@@ -30,18 +29,38 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
     };
 }
 
-/* Opens the one of xdp, or else the one of udp, and says which it took. 0 or -errno with a sentence. */
-static int open_default(struct host_port_default *ports, struct host_dev_config *dev, struct cli_node *node,
-                        struct nornic_error *why)
+/* The same by the programs' API. */
+static int open_port(const struct cli_node_config *config, const char *port, struct cli_node *node,
+                     struct nornic_error *why)
 {
-    dev->port = ports->xdp;
-    if (ports->xdp[0] && host_dev_open(dev, &node->dev, &ports->not_xdp) == 0) {
+    struct nornic_dev_config dev = {
+        NORNIC_INIT(dev),
+        .port = port,
+        .capture_path = config->capture,
+        .impair = config->impair,
+        .window_pkts = config->window_pkts,
+        .cc = config->cc.on,
+        .cc_config = &config->cc,
+        .no_thread = !config->events,
+        .roce_v1 = config->roce_v1,
+        .iwarp = config->iwarp,
+    };
+    int err = nornic_dev_open(&dev, &node->api, why);
+    if (!err)
+        node->dev = host_dev_of(node->api);
+    return err;
+}
+
+/* Opens the one of xdp, or else the one of udp, and says which it took. 0 or -errno with a sentence. */
+static int open_default(struct host_port_default *ports, const struct cli_node_config *config,
+                        struct cli_node *node, struct nornic_error *why)
+{
+    if (ports->xdp[0] && open_port(config, ports->xdp, node, &ports->not_xdp) == 0) {
         cli_tell("no --port given: taking %s", ports->xdp);
         return 0;
     }
     cli_tell("no --port given: taking %s, not xdp: %s", ports->udp, ports->not_xdp.text);
-    dev->port = ports->udp;
-    return host_dev_open(dev, &node->dev, why);
+    return open_port(config, ports->udp, node, why);
 }
 
 int cli_node_open(const struct cli_node_config *config, const char *host, const char *bind,
@@ -49,14 +68,21 @@ int cli_node_open(const struct cli_node_config *config, const char *host, const 
 {
     struct nornic_error why;
     struct host_port_default ports;
-    struct host_dev_config dev = dev_config(config);
-    *node =
-        (struct cli_node){.events = config->events, .roce_v1 = config->roce_v1, .capture = config->capture};
+    *node = (struct cli_node){.events = config->events,
+                              .spin_ns = config->spin_ns,
+                              .roce_v1 = config->roce_v1,
+                              .capture = config->capture};
     int err = config->port ? CLI_OK : cli_node_choose_port(host, bind, &ports);
     if (err != CLI_OK)
         return err;
-    err = config->port ? host_dev_open(&dev, &node->dev, &why) : open_default(&ports, &dev, node, &why);
+    err =
+        config->port ? open_port(config, config->port, node, &why) : open_default(&ports, config, node, &why);
     return err ? cli_fail("%s", why.text) : CLI_OK;
+}
+
+bool cli_node_is_iwarp(const struct cli_node *node)
+{
+    return host_dev_engine(node->dev) == NULL;
 }
 
 /* The MAC of side `side` of the pair: locally administered. */
@@ -90,8 +116,11 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
                                      .cc = config->cc,
                                      .no_thread = !config->events,
                                      .roce_v1 = config->roce_v1};
-    nodes[1] = (struct cli_node){
-        .events = config->events, .roce_v1 = config->roce_v1, .memory = true, .memory_peer = memory_mac(0)};
+    nodes[1] = (struct cli_node){.events = config->events,
+                                 .spin_ns = config->spin_ns,
+                                 .roce_v1 = config->roce_v1,
+                                 .memory = true,
+                                 .memory_peer = memory_mac(0)};
     nodes[0] = nodes[1];
     nodes[0].capture = config->capture;
     nodes[0].memory_peer = memory_mac(1);
@@ -114,7 +143,7 @@ int cli_node_close(struct cli_node *node, int status)
     int err = host_dev_capture_flush(node->dev);
     if (status != CLI_OK && host_dev_notice(node->dev, &why))
         cli_fail("%s", why.text);
-    if (host_dev_close(node->dev, &why) != 0)
+    if ((node->api ? nornic_dev_close(node->api, &why) : host_dev_close(node->dev, &why)) != 0)
         return cli_fail("%s", why.text);
     if (!err)
         return status;
@@ -124,12 +153,12 @@ int cli_node_close(struct cli_node *node, int status)
 
 const char *cli_node_port_name(const struct cli_node *node)
 {
-    return node->memory ? "memory" : host_dev_port(node->dev)->name;
+    return node->memory ? "memory" : host_dev_port_name(node->dev);
 }
 
 const char *cli_node_port_mode(const struct cli_node *node)
 {
-    return host_dev_port(node->dev)->mode;
+    return host_dev_port_mode(node->dev);
 }
 
 /* How well `gid` serves: 0 not at all, else the greater the better. */
@@ -147,6 +176,8 @@ static int gid_score(const struct nornic_addr *gid, bool ipv6, const struct norn
 static int gid_at(const struct cli_node *node, unsigned index, struct nornic_addr *gid,
                   enum nornic_gid_type *type)
 {
+    if (cli_node_is_iwarp(node)) /* its GID is no address */
+        return -ENOENT;
     host_dev_lock(node->dev);
     const struct nornic_gid *entry = roce_dev_gid_get(host_dev_engine(node->dev), index);
     if (entry)

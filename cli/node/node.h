@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "host/host.h"
+#include "nornic/device.h"
 
 struct cli_node_config {
     const char *port;    /* as --port says it; NULL: not at all */
@@ -15,7 +16,9 @@ struct cli_node_config {
     struct nornic_impair impair;
     uint32_t window_pkts; /* as host_dev_config has it */
     struct roce_cc_config cc;
-    bool events; /* the device has a thread and the command sleeps; else the command drives the device */
+    struct nornic_iwarp_config iwarp;
+    bool events;      /* the device has a thread and the command sleeps; else the command drives the device */
+    uint64_t spin_ns; /* without events: how long it looks again before it sleeps */
     bool has_gid_index; /* else choose */
     uint8_t gid_index;
     bool ipv6;    /* where there is a choice */
@@ -23,9 +26,11 @@ struct cli_node_config {
 };
 
 struct cli_node {
-    struct host_dev *dev;
+    struct nornic_dev *api; /* NULL: one end of a memory port */
+    struct host_dev *dev;   /* what it stands on */
     bool events, roce_v1;
-    const char *capture;           /* as the configuration has it */
+    uint64_t spin_ns; /* as the configuration has it, like the next */
+    const char *capture;
     bool memory;                   /* the peer is the other end of a memory port */
     struct nornic_mac memory_peer; /* and this its MAC */
 };
@@ -35,6 +40,9 @@ struct cli_node {
  * says. */
 int cli_node_open(const struct cli_node_config *config, const char *host, const char *bind,
                   struct cli_node *node);
+
+/* Whether its port is one of iWARP. */
+bool cli_node_is_iwarp(const struct cli_node *node);
 
 /* Two nodes of this process, joined: 10.77.0.1 and fd77::1 on the first, 10.77.0.2 and fd77::2 on the second.
  * Capture and impairment are those of the first. CLI_OK or CLI_ERROR. */

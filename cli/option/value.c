@@ -142,10 +142,13 @@ int cli_parse_pmtu(const char *option, const char *text, uint32_t *out_bytes)
 
 int cli_parse_port(const char *option, const char *text, const char **out)
 {
-    bool known = strcmp(text, "memory") == 0 || (strncmp(text, "xdp:", 4) == 0 && text[4]) ||
-                 (strncmp(text, "packet:", 7) == 0 && text[7]) || (strncmp(text, "udp:", 4) == 0 && text[4]);
+    static const char *const kinds[] = {"udp:", "iwarp:", "xdp:", "packet:"};
+    bool known = strcmp(text, "memory") == 0;
+    for (size_t i = 0; i < array_len(kinds); i++)
+        known |= strncmp(text, kinds[i], strlen(kinds[i])) == 0 && text[strlen(kinds[i])];
     if (!known)
-        return cli_fail("%s %s: give udp:ADDRESS, udp:INTERFACE, xdp:INTERFACE, packet:INTERFACE or memory",
+        return cli_fail("%s %s: give udp:ADDRESS, udp:INTERFACE, iwarp:ADDRESS, iwarp:INTERFACE, "
+                        "xdp:INTERFACE, packet:INTERFACE or memory",
                         option, text);
     *out = text;
     return 0;

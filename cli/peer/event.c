@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/peer/peer.h"
+#include "roce/cm/mad.h"
 
 static struct peer_conn *free_conn(struct peer *peer)
 {
@@ -12,27 +13,27 @@ static struct peer_conn *free_conn(struct peer *peer)
 }
 
 /* A connection stands. */
-static int established(struct peer_conn *conn, const struct host_cm_event *event)
+static int established(struct peer_conn *conn, const struct nornic_cm_event *event)
 {
     conn->state = PEER_CONN_ESTABLISHED;
     if (conn->peer->kind->qp_type != NORNIC_QPT_UD)
         return CLI_OK;
-    return peer_conn_set_remote(conn, &event->values.path.av, event->values.qpn, event->values.qkey);
+    return peer_conn_set_remote(conn, &event->av, event->qpn, event->qkey);
 }
 
 /* `*refused`: it was one too many. */
-static int on_request(struct peer *peer, const struct host_cm_event *event, bool *refused)
+static int on_request(struct peer *peer, const struct nornic_cm_event *event, bool *refused)
 {
     struct peer_conn *conn = free_conn(peer);
     *refused = conn == NULL;
     if (!conn)
         return CLI_OK;
     conn->id = event->id;
-    host_cm_id_set_ctx(conn->id, conn);
+    nornic_cm_id_set_ctx(conn->id, conn);
     int err = peer_conn_open(conn);
     if (err != CLI_OK)
         return err;
-    err = host_cm_accept(conn->id, conn->qp, &peer->kind->param);
+    err = nornic_cm_id_accept(conn->id, conn->qp, &peer->kind->param);
     if (err)
         return cli_fail("cannot accept a connection: %s", strerror(-err));
     /* Nobody says more about a datagram service. */
@@ -45,14 +46,14 @@ static int on_route(struct peer_conn *conn)
     int err = peer_conn_open(conn);
     if (err != CLI_OK)
         return err;
-    err = host_cm_connect(conn->id, conn->qp, &conn->peer->kind->param);
+    err = nornic_cm_id_connect(conn->id, conn->qp, &conn->peer->kind->param);
     return !err ? CLI_OK : cli_fail("cannot connect: %s", strerror(-err));
 }
 
 static int on_disconnected(struct peer_conn *conn)
 {
     conn->state = PEER_CONN_CLOSED;
-    host_cm_disconnect(conn->id, NULL, 0); /* answers the peer; -EINVAL where this side began */
+    nornic_cm_id_disconnect(conn->id); /* answers the peer; -EINVAL where this side began */
     return CLI_OK;
 }
 
@@ -68,7 +69,7 @@ static const char *reason_words(int reason)
     return "unknown reason";
 }
 
-static int on_failure(const struct peer *peer, const struct host_cm_event *event)
+static int on_failure(const struct peer *peer, const struct nornic_cm_event *event)
 {
     const char *host = peer->options->host;
     if (!host)
@@ -82,20 +83,22 @@ static int on_failure(const struct peer *peer, const struct host_cm_event *event
     if (event->type == NORNIC_CM_EVENT_UNREACHABLE && event->status > 0)
         return cli_negative("%s does not offer service port %u (status %d)", host,
                             peer->options->service_port, event->status);
+    if (event->why.text[0])
+        return cli_negative("%s: %s", host, event->why.text);
     return cli_negative("%s does not answer: is RDMA up there (rdma link)?", host);
 }
 
 /* `*gone`: the event's id is to be destroyed once the event is acknowledged. */
-static int on_event(struct peer *peer, const struct host_cm_event *event, bool *gone)
+static int on_event(struct peer *peer, const struct nornic_cm_event *event, bool *gone)
 {
-    struct peer_conn *conn = host_cm_id_ctx(event->id);
+    struct peer_conn *conn = nornic_cm_id_ctx(event->id);
     switch (event->type) {
     case NORNIC_CM_EVENT_ADDR_RESOLVED:
-        return host_cm_resolve_route(event->id) == 0 ? CLI_OK : cli_fail("cannot resolve the route");
+        return nornic_cm_id_resolve_route(event->id) == 0 ? CLI_OK : cli_fail("cannot resolve the route");
     case NORNIC_CM_EVENT_ROUTE_RESOLVED:
         return on_route(conn);
     case NORNIC_CM_EVENT_ADDR_ERROR:
-        return cli_fail("%s", event->error.text);
+        return cli_fail("%s", event->why.text);
     case NORNIC_CM_EVENT_CONNECT_REQUEST:
         return on_request(peer, event, gone);
     case NORNIC_CM_EVENT_ESTABLISHED:
@@ -121,15 +124,15 @@ static int on_event(struct peer *peer, const struct host_cm_event *event, bool *
 
 int peer_handle_events(struct peer *peer, bool *did)
 {
-    struct host_cm_event *event;
+    struct nornic_cm_event *event;
     int err = CLI_OK;
-    while (err == CLI_OK && host_cm_get_event(peer->cm, &event, 0) == 0) {
+    while (err == CLI_OK && nornic_cm_get_event(peer->cm, &event, 0) == 0) {
         bool gone = false;
-        struct host_cm_id *id = event->id;
+        struct nornic_cm_id *id = event->id;
         err = on_event(peer, event, &gone);
-        host_cm_ack_event(event);
+        nornic_cm_ack_event(event);
         if (gone)
-            host_cm_destroy_id(id);
+            nornic_cm_id_destroy(id);
         *did = true;
     }
     return err;

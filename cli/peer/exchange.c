@@ -42,9 +42,7 @@ int peer_exchange_prepare(struct peer_conn *conn)
 static int learn_remote(struct peer_conn *conn, const struct nornic_wc *wc, const uint8_t *area)
 {
     struct nornic_av av;
-    host_dev_lock(conn->peer->node.dev);
-    int err = roce_ah_from_wc(host_dev_engine(conn->peer->node.dev), wc, area, &av);
-    host_dev_unlock(conn->peer->node.dev);
+    int err = nornic_av_from_wc(conn->peer->node.api, wc, area, &av);
     if (err)
         return cli_negative("a datagram came from nowhere that can be answered: %s", strerror(-err));
     if (!(wc->wc_flags & NORNIC_WC_WITH_IMM) || be32toh(wc->imm_data) != wc->src_qpn)

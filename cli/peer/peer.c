@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 
 #include "cli/cli.h"
@@ -65,20 +64,31 @@ static int resolve_local(struct peer *peer)
     return cli_node_pick_gid(&peer->node, &o->node, NULL, &index, &peer->local);
 }
 
+static int create_cq(struct peer *peer)
+{
+    struct nornic_cq_config config = {
+        NORNIC_INIT(config),
+        .capacity = peer->options->connections * (peer->max_send_wr + peer->max_recv_wr) + 1};
+    int err = peer->node.events ? nornic_channel_create(peer->node.api, &peer->channel) : 0;
+    config.channel = peer->channel;
+    if (!err)
+        err = nornic_cq_create(peer->node.api, &config, &peer->cq);
+    return !err ? CLI_OK
+                : cli_fail("cannot create a completion queue of %u entries: %s", config.capacity,
+                           strerror(-err));
+}
+
 static int open_device(struct peer *peer)
 {
     struct nornic_error why;
-    host_dev_lock(peer->node.dev);
-    int err = rdma_pd_create(roce_dev_domain(host_dev_engine(peer->node.dev)), &peer->pd);
-    host_dev_unlock(peer->node.dev);
+    int err = nornic_pd_create(peer->node.api, &peer->pd);
     if (err)
         return cli_fail("cannot create a protection domain: %s", strerror(-err));
-    struct host_cm_config config = {.timeouts = {.response_timeout = RESPONSE_TIMEOUT},
-                                    .gid_type = peer->node.roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2};
-    if (host_cm_open(peer->node.dev, &config, &peer->cm, &why) != 0)
+    const struct nornic_cm_config config = {NORNIC_INIT(config), .response_timeout = RESPONSE_TIMEOUT,
+                                            .gid_type = peer->node.roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2};
+    if (nornic_cm_open(peer->node.api, &config, &peer->cm, &why) != 0)
         return cli_fail("%s", why.text);
-    uint32_t depth = peer->options->connections * (peer->max_send_wr + peer->max_recv_wr);
-    return cli_cq_create(&peer->node, depth + 1, &peer->cq);
+    return create_cq(peer);
 }
 
 static uint32_t work(uint32_t of_kind, const struct peer_options *options)
@@ -99,6 +109,9 @@ int peer_open(struct peer *peer, const struct peer_options *options, const struc
         err = cli_node_open(&options->node, options->host, options->bind, &peer->node);
     if (err != CLI_OK)
         return err;
+    if (kind->qp_type == NORNIC_QPT_UD && cli_node_is_iwarp(&peer->node))
+        return cli_node_close(&peer->node, cli_fail("iWARP has no datagrams: %s speaks over TCP",
+                                                    cli_node_port_name(&peer->node)));
     peer->conns = calloc(options->connections, sizeof *peer->conns);
     err = peer->conns ? resolve_local(peer) : cli_fail("no memory for %u connections", options->connections);
     for (uint32_t i = 0; peer->conns && i < options->connections; i++)
@@ -114,7 +127,7 @@ static int on_completion(struct peer *peer, const struct nornic_wc *wc)
 {
     uint32_t i = 0;
     while (i < peer->options->connections &&
-           !(peer->conns[i].qp && roce_qp_num(peer->conns[i].qp) == wc->qp_num))
+           !(peer->conns[i].qp && nornic_qp_num(peer->conns[i].qp) == wc->qp_num))
         i++;
     /* Work of a connection that has ended; the event of its end says so. */
     if (i == peer->options->connections || wc->status == NORNIC_WC_WR_FLUSH_ERR)
@@ -142,8 +155,8 @@ static int round_of(struct peer *peer, struct round *round)
     struct nornic_wc wcs[WC_BURST];
     *round = (struct round){.moved = !peer->node.events && host_dev_progress(peer->node.dev)};
     int err = peer_handle_events(peer, &round->heard);
-    rdma_cq_req_notify(peer->cq.cq, false);
-    int n = rdma_cq_poll(peer->cq.cq, wcs, WC_BURST);
+    nornic_cq_req_notify(peer->cq, false);
+    int n = nornic_cq_poll(peer->cq, wcs, WC_BURST);
     if (n < 0)
         return cli_negative("the completion queue overflowed");
     for (int i = 0; i < n && err == CLI_OK; i++)
@@ -158,13 +171,14 @@ static void sleep_a_little(const struct peer *peer)
         host_dev_wait(peer->node.dev, SLICE_NS);
         return;
     }
-    struct pollfd fds[3] = {{.fd = peer->cq.event_fd, .events = POLLIN},
-                            {.fd = host_cm_fd(peer->cm), .events = POLLIN},
+    struct nornic_cq *cq;
+    struct pollfd fds[3] = {{.fd = nornic_channel_fd(peer->channel), .events = POLLIN},
+                            {.fd = nornic_cm_fd(peer->cm), .events = POLLIN},
                             {.fd = cli_stop_fd(), .events = POLLIN}};
     struct timespec ts = {.tv_nsec = (long)SLICE_NS};
     ppoll(fds, 3, &ts, NULL);
-    eventfd_t count;
-    eventfd_read(peer->cq.event_fd, &count);
+    while (nornic_channel_get_event(peer->channel, &cq, 0) == 0)
+        nornic_cq_ack_events(cq, 1);
 }
 
 static bool none_open(const struct peer *peer, const void *ctx)
@@ -181,8 +195,12 @@ static bool none_open_or_late(const struct peer *peer, const void *end_ns)
     return none_open(peer, NULL) || host_now_ns() >= *(const uint64_t *)end_ns;
 }
 
-static bool any_closed(const struct peer *peer)
+/* A connection that has ended cannot bring what is waited for. Where the peer may leave it can be another's
+ * that is waited for: the peer closes one after the other, each when it has everything. */
+static bool peer_has_left(const struct peer *peer)
 {
+    if (peer->peer_may_leave)
+        return false;
     for (uint32_t i = 0; i < peer->options->connections; i++)
         if (peer->conns[i].state == PEER_CONN_CLOSED)
             return true;
@@ -208,7 +226,7 @@ static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, con
         bool is_late = now_ns - last_ns >= timeout_ns;
         if ((round.heard || round.moved) && !is_late)
             continue;
-        if (done != none_open && done != none_open_or_late && any_closed(peer))
+        if (done != none_open && done != none_open_or_late && peer_has_left(peer))
             return cli_negative("the peer disconnected before %s", what);
         if (is_late)
             return cli_negative("nothing happened for %g s before %s (-t waits longer)",
@@ -244,13 +262,13 @@ static bool all_established_or_ended(const struct peer *peer, const void *ctx)
 static int connect_one(struct peer *peer, struct peer_conn *conn)
 {
     struct nornic_error why;
-    int err = host_cm_create_id(peer->cm, peer->kind->space, conn, &conn->id);
+    int err = nornic_cm_id_create(peer->cm, peer->kind->space, conn, &conn->id);
     if (err)
         return cli_fail("cannot make a connection: %s", strerror(-err));
     conn->state = PEER_CONN_OPENING;
     const struct nornic_addr *local = nornic_addr_is_zero(&peer->local) ? NULL : &peer->local;
-    err = host_cm_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port,
-                               min_u64(RESOLVE_NS, peer->options->timeout_ns), &why);
+    err = nornic_cm_id_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port,
+                                    min_u64(RESOLVE_NS, peer->options->timeout_ns), &why);
     return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
@@ -259,10 +277,11 @@ static int listen_once(struct peer *peer)
     char text[NORNIC_ADDR_STR_SIZE];
     if (peer->listen_id)
         return CLI_OK;
-    int err = host_cm_create_id(peer->cm, peer->kind->space, NULL, &peer->listen_id);
+    int err = nornic_cm_id_create(peer->cm, peer->kind->space, NULL, &peer->listen_id);
     const struct nornic_addr *local = nornic_addr_is_zero(&peer->local) ? NULL : &peer->local;
     if (!err)
-        err = host_cm_listen(peer->listen_id, local, peer->options->service_port, peer->options->connections);
+        err = nornic_cm_id_listen(peer->listen_id, local, peer->options->service_port,
+                                  peer->options->connections);
     if (err == -EINVAL && local)
         return cli_fail("cannot listen on %s: it is no address of %s", nornic_addr_str(local, text),
                         cli_node_port_name(&peer->node));
@@ -315,7 +334,7 @@ int peer_disconnect_all(struct peer *peer)
         if (peer->kind->qp_type == NORNIC_QPT_UD)
             conn->state = PEER_CONN_CLOSED; /* a datagram service has no end */
         else
-            host_cm_disconnect(conn->id, NULL, 0);
+            nornic_cm_id_disconnect(conn->id);
     }
     uint64_t end_ns = host_now_ns() + GOODBYE_NS;
     return peer_wait(peer, none_open_or_late, &end_ns, "the peer agreed to disconnect");
@@ -334,8 +353,8 @@ static void flush(const struct peer *peer)
 int peer_options_check(const struct peer_options *o)
 {
     if (cli_node_is_memory(&o->node))
-        return cli_fail("port memory has no connection manager to talk to: use udp:ADDRESS, xdp:INTERFACE or "
-                        "packet:INTERFACE");
+        return cli_fail("port memory has no connection manager to talk to: use udp:ADDRESS, iwarp:ADDRESS, "
+                        "xdp:INTERFACE or packet:INTERFACE");
     return CLI_OK;
 }
 
@@ -344,17 +363,17 @@ int peer_close(struct peer *peer, int status)
     for (uint32_t i = 0; peer->conns && i < peer->options->connections; i++)
         peer_conn_close(&peer->conns[i]);
     if (peer->listen_id)
-        host_cm_destroy_id(peer->listen_id);
+        nornic_cm_id_destroy(peer->listen_id);
     if (peer->cm) {
         flush(peer);
-        host_cm_close(peer->cm);
+        nornic_cm_close(peer->cm);
     }
-    if (peer->cq.cq)
-        cli_cq_destroy(&peer->cq);
-    host_dev_lock(peer->node.dev);
+    if (peer->cq)
+        nornic_cq_destroy(peer->cq);
+    if (peer->channel)
+        nornic_channel_destroy(peer->channel);
     if (peer->pd)
-        rdma_pd_destroy(peer->pd);
-    host_dev_unlock(peer->node.dev);
+        nornic_pd_destroy(peer->pd);
     free(peer->conns);
     return cli_node_close(&peer->node, status);
 }

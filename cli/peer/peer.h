@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/node/node.h"
-#include "host/cm.h"
+#include "nornic/nornic.h"
 
 struct json_object;
 struct peer;
@@ -56,9 +56,9 @@ struct peer_conn {
     struct peer *peer;
     uint32_t index;
     enum peer_conn_state state;
-    struct host_cm_id *id;
-    struct roce_qp *qp;
-    struct rdma_mr *mr;
+    struct nornic_cm_id *id;
+    struct nornic_qp *qp;
+    struct nornic_mr *mr;
     uint8_t *memory;
     /* UD */
     struct nornic_ah *ah;
@@ -73,11 +73,12 @@ struct peer {
     const struct peer_options *options;
     const struct peer_kind *kind;
     struct cli_node node;
-    struct host_cm *cm;
-    struct host_cm_id *listen_id;
+    struct nornic_cm *cm;
+    struct nornic_cm_id *listen_id;
     struct nornic_addr remote, local; /* of the server, and ours; zero: not said */
-    struct rdma_pd *pd;
-    struct cli_cq cq;
+    struct nornic_pd *pd;
+    struct nornic_channel *channel; /* with events; else NULL */
+    struct nornic_cq *cq;
     uint32_t max_send_wr, max_recv_wr; /* of a connection */
     struct peer_conn *conns;           /* options->connections of them */
     uint32_t opened;                   /* how many of them have been given an id */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/report/json.h"
 #include "cli/peer/peer.h"
@@ -14,17 +15,29 @@ void peer_say_listening(const struct peer *peer)
     fflush(stdout); /* a script that reads through a pipe sees how far we are */
 }
 
-static struct roce_counters counters_of(const struct peer *peer)
+/* A counter that is looked for by its name; 0 where the device has none such. */
+struct wanted {
+    const char *name;
+    uint64_t value;
+};
+
+static void look(void *ctx, const char *name, uint64_t value)
 {
-    host_dev_lock(peer->node.dev);
-    struct roce_counters counters = roce_dev_counters(host_dev_engine(peer->node.dev))->qps;
-    host_dev_unlock(peer->node.dev);
-    return counters;
+    struct wanted *wanted = ctx;
+    if (strcmp(name, wanted->name) == 0)
+        wanted->value = value;
+}
+
+static uint64_t counter(const struct peer *peer, const char *name)
+{
+    struct wanted wanted = {.name = name};
+    nornic_dev_counters(peer->node.api, look, &wanted);
+    return wanted.value;
 }
 
 uint64_t peer_retransmitted(const struct peer *peer)
 {
-    return counters_of(peer).retransmitted_pkts;
+    return counter(peer, "retransmitted_pkts");
 }
 
 static void report_json(const struct peer *peer)
@@ -42,7 +55,7 @@ static void report_json(const struct peer *peer)
     cli_json_add_count(j, "received_crc32_sum", peer->crc_sum);
     cli_json_add_real(j, "seconds", (double)(peer->end_ns - peer->start_ns) / 1e9);
     cli_json_add_count(j, "retransmitted_pkts", peer_retransmitted(peer));
-    cli_json_add_count(j, "rx_ip_id_foreign", counters_of(peer).rx_ip_id_foreign);
+    cli_json_add_count(j, "rx_ip_id_foreign", counter(peer, "rx_ip_id_foreign"));
     cli_json_add_count(j, "unacknowledged_messages", peer->unacknowledged);
     cli_json_print(j);
 }

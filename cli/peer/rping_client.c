@@ -15,7 +15,7 @@
 static int advertise(struct peer_conn *conn, size_t at, uint32_t len_bytes, const char *what)
 {
     struct rping_advert advert = {
-        .addr = (uintptr_t)(conn->memory + at), .rkey = conn->mr->rkey, .len_bytes = len_bytes};
+        .addr = (uintptr_t)(conn->memory + at), .rkey = nornic_mr_rkey(conn->mr), .len_bytes = len_bytes};
     rping_advert_put(&advert, conn->memory + RPING_SEND_AT);
     int err = peer_post_send(conn, 0, RPING_SEND_AT, RPING_ADVERT_BYTES);
     if (err == CLI_OK)

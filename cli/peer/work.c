@@ -10,9 +10,9 @@
 int peer_post_recv(struct peer_conn *conn, uint64_t number, size_t at, uint32_t len_bytes)
 {
     struct nornic_sge sge = {
-        .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = conn->mr->lkey};
+        .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = nornic_mr_lkey(conn->mr)};
     struct nornic_recv_wr wr = {.wr_id = peer_wr_id(PEER_WR_RECV, number), .sg_list = &sge, .num_sge = 1};
-    int err = roce_post_recv(conn->qp, &wr, NULL);
+    int err = nornic_qp_post_recv(conn->qp, &wr, NULL);
     return !err ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-err));
 }
 
@@ -20,11 +20,11 @@ int peer_post_recv(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
 static int post(struct peer_conn *conn, struct nornic_send_wr wr, size_t at, uint32_t len_bytes)
 {
     struct nornic_sge sge = {
-        .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = conn->mr->lkey};
+        .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = nornic_mr_lkey(conn->mr)};
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.send_flags = NORNIC_SEND_SIGNALED;
-    int err = roce_post_send(conn->qp, &wr, NULL);
+    int err = nornic_qp_post_send(conn->qp, &wr, NULL);
     if (err)
         return cli_fail("cannot post work: %s", strerror(-err));
     conn->posted++;
@@ -37,7 +37,7 @@ int peer_post_send(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
     if (conn->ah) {
         /* udaddy learns from the immediate where to answer to. */
         wr.opcode = NORNIC_WR_SEND_WITH_IMM;
-        wr.imm_data = htobe32(roce_qp_num(conn->qp));
+        wr.imm_data = htobe32(nornic_qp_num(conn->qp));
         wr.ud.ah = conn->ah;
         wr.ud.remote_qpn = conn->remote_qpn;
         wr.ud.remote_qkey = conn->remote_qkey;

@@ -61,6 +61,10 @@ static int run_one(struct perf_options *o)
     int err = cli_node_open(&o->node, o->host, NULL, &node);
     if (err != CLI_OK)
         return err;
+    if (cli_node_is_iwarp(&node))
+        return cli_node_close(&node,
+                              cli_fail("perf exchanges queue pair numbers, which mean nothing over iWARP: "
+                                       "use rping, cmatose, rdma-client or rdma-server"));
     err = o->host ? run_client(o, &node) : run_server(o, &node);
     return cli_node_close(&node, err);
 }

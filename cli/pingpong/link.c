@@ -27,7 +27,7 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
         .send_cq = side->cq.cq,
         .recv_cq = side->cq.cq,
         .srq = side->srq,
-        .caps = {.max_send_wr = 1,
+        .caps = {.max_send_wr = PINGPONG_SENDS,
                  .max_recv_wr = side->srq ? 0 : o->rx_depth,
                  .max_send_sge = 1,
                  .max_recv_sge = side->srq ? 0 : 1},

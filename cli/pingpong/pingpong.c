@@ -148,6 +148,10 @@ static int run_one(const struct pingpong_options *o)
     int err = cli_node_open(&o->node, o->host, NULL, &node);
     if (err != CLI_OK)
         return err;
+    if (cli_node_is_iwarp(&node))
+        return cli_node_close(
+            &node, cli_fail("pingpong exchanges queue pair numbers, which mean nothing over iWARP: "
+                            "use rping, cmatose, rdma-client or rdma-server"));
     int fd = -1;
     err = check_size(&node, o);
     if (err == CLI_OK)

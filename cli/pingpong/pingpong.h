@@ -4,8 +4,9 @@
  * share.
  *
  * Each side posts rx_depth receives. The client sends first, over each queue pair; whoever has received
- * a message on a queue pair and has its previous one there acknowledged sends again, until both have
- * sent and received `iters` messages in all. RC, UC and UD have one queue pair; srq has several RC ones
+ * a message on a queue pair sends again there, until both have sent and received `iters` messages in all.
+ * The stock programs wait for the acknowledgement of their previous message besides; nornic, for that of the
+ * one before it, as the answer says as much. RC, UC and UD have one queue pair; srq has several RC ones
  * that share a receive queue. */
 #ifndef NORNIC_CLI_PINGPONG_PINGPONG_H
 #define NORNIC_CLI_PINGPONG_PINGPONG_H
@@ -100,13 +101,16 @@ uint32_t pingpong_compare(enum pingpong_form form, uint64_t key, const uint8_t *
 
 /* --- the transfer: run.c --- */
 
+#define PINGPONG_SENDS 2 /* of a queue pair, that may be unacknowledged: each has a buffer */
+
 /* A queue pair and what is under way on it. */
 struct pingpong_link {
     struct roce_qp *qp;
     struct nornic_ah *ah; /* UD: towards the peer */
     uint32_t posted, received;
-    bool send_pending, receive_pending;
-    uint8_t *send_buf, *next_buf; /* what is being sent, and of a server what it echoes next */
+    uint32_t sends_pending; /* not acknowledged */
+    bool receive_pending;
+    uint8_t *send_buf, *next_buf; /* what was sent last, and what is sent next */
     uint64_t sent_at_ns;
 };
 

@@ -33,13 +33,11 @@ static enum pingpong_form client_form(const struct pingpong_options *o)
 static int post_send(struct pingpong_side *side, struct pingpong_link *link)
 {
     uint32_t size = side->options->size_bytes;
-    if (side->is_client) {
+    uint8_t *next = link->next_buf;
+    link->next_buf = link->send_buf;
+    link->send_buf = next;
+    if (side->is_client)
         pingpong_fill(client_form(side->options), key_of(side, link, link->posted), link->send_buf, size);
-    } else {
-        uint8_t *echo = link->next_buf;
-        link->next_buf = link->send_buf;
-        link->send_buf = echo;
-    }
     struct nornic_sge sge = {
         .addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->memory.mr->lkey};
     struct nornic_send_wr wr = {.wr_id = PINGPONG_WR_SEND | (uint64_t)(link - side->links)
@@ -57,13 +55,16 @@ static int post_send(struct pingpong_side *side, struct pingpong_link *link)
         return cli_fail("cannot post a send: %s", strerror(-err));
     link->posted++;
     side->posted++;
-    link->send_pending = link->receive_pending = true;
+    link->sends_pending++;
+    link->receive_pending = true;
     return CLI_OK;
 }
 
+/* What answers a message shows that the peer has it, so the acknowledgement is not waited for; but the one
+ * before has to be acknowledged, whose buffer is used again. */
 static int send_next(struct pingpong_side *side, struct pingpong_link *link)
 {
-    bool idle = !link->send_pending && !link->receive_pending;
+    bool idle = link->sends_pending < PINGPONG_SENDS && !link->receive_pending;
     return idle && side->posted < side->options->iters ? post_send(side, link) : CLI_OK;
 }
 
@@ -196,7 +197,7 @@ static int on_completion(struct pingpong_side *side, const struct nornic_wc *wc)
         return on_receive(side, wc);
     struct pingpong_link *link = &side->links[wc->wr_id >> PINGPONG_WR_SHIFT];
     side->sent++;
-    link->send_pending = false;
+    link->sends_pending--;
     return send_next(side, link);
 }
 

@@ -42,7 +42,7 @@ static int register_memory(struct pingpong_side *side)
 {
     const struct pingpong_options *o = side->options;
     struct nornic_error why;
-    size_t sending = (size_t)o->pairs * o->size_bytes * 2;
+    size_t sending = (size_t)o->pairs * o->size_bytes * PINGPONG_SENDS;
     size_t size = sending + (size_t)slot_count(o) * slot_bytes(o);
     if (cli_memory_open(side->node->dev, size, NORNIC_ACCESS_LOCAL_WRITE, &side->memory, &why) != 0)
         return cli_fail("%s", why.text);
@@ -95,7 +95,7 @@ static int open_links(struct pingpong_side *side)
         return cli_fail("no memory for %u queue pairs", o->pairs);
     int err = CLI_OK;
     for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++) {
-        side->links[i].send_buf = side->memory.bytes + (size_t)o->size_bytes * 2 * i;
+        side->links[i].send_buf = side->memory.bytes + (size_t)o->size_bytes * PINGPONG_SENDS * i;
         side->links[i].next_buf = side->links[i].send_buf + o->size_bytes;
         err = pingpong_link_open(side, i);
     }
@@ -112,7 +112,7 @@ int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options
     side->forms = forms(options, is_client);
     int err = register_memory(side);
     if (err == CLI_OK)
-        err = cli_cq_create(node, options->rx_depth + 2 * options->pairs, &side->cq);
+        err = cli_cq_create(node, options->rx_depth + PINGPONG_SENDS * options->pairs, &side->cq);
     if (err == CLI_OK && options->transport == PINGPONG_SRQ)
         err = create_srq(side);
     if (err == CLI_OK)

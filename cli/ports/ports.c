@@ -31,8 +31,9 @@ static void print_port(struct listing *listing, const struct host_port_found *po
     if (strcmp(listing->ifname, port->ifname) != 0)
         printf("%s: MTU %u, path MTU %u at the most\n", port->ifname, port->mtu_bytes, pmtu_of(port));
     if (port->is_usable && port->sharers > 0)
-        printf("  %s shared with %s%s\n", port->name, port->shared_with,
-               port->sharers > 2 ? " and others" : "");
+        printf("  %s shared with %s\n", port->name, port->shared_with);
+    else if (port->is_usable && port->queues > 1)
+        printf("  %s of all %u receive queues\n", port->name, port->queues);
     else if (port->is_usable)
         printf("  %s\n", port->name);
     else
@@ -48,6 +49,7 @@ static void add_port(const struct listing *listing, const struct host_port_found
     cli_json_add_count(o, "path_mtu", pmtu_of(port));
     json_object_object_add(o, "usable", json_object_new_boolean(port->is_usable));
     cli_json_add_count(o, "sharers", port->sharers);
+    cli_json_add_count(o, "queues", port->queues);
     json_object_object_add(o, "why", port->is_usable ? NULL : json_object_new_string(port->why.text));
     json_object_array_add(listing->ports, o);
 }
@@ -86,7 +88,8 @@ static int run(void *options)
 static const struct cli_option rows[] = {
     {"json", 'j', NULL,
      "one line of JSON: ports, a list of port, interface, mtu, path_mtu, usable, sharers (how many "
-     "processes have the address of a udp port already, and share it) and why (null where it is usable)",
+     "processes have the address of a udp port already, and share it; how many packet ports the interface "
+     "has), queues (that an xdp port receives by) and why (null where it is usable)",
      AT(json)},
     {NULL},
 };
@@ -97,14 +100,16 @@ const struct cli_command ports_command = {
     .usage = "ports [--json]",
     .about =
         "Lists what --port of the other commands may be here and now: for each interface that is up the "
-        "udp port of each of its addresses, which needs no privilege, with whom it is shared, and its "
-        "packet and xdp ports; and of those that this user cannot use, why not. It leaves no trace: nothing "
-        "is attached, no packet is sent. Which port is for whom: docs/ports.md.",
+        "udp port of each of its addresses, which needs no privilege, with whom it is shared, its iwarp port "
+        "(iWARP over TCP, likewise), and its packet and xdp ports; and of those that this user cannot use, "
+        "why not. It leaves no trace: nothing is attached, no packet is sent. Which port is for whom: "
+        "docs/ports.md.",
     .groups = {{.rows = rows}},
     .examples = "Example:\n"
                 "  $ nornic ports\n"
                 "  lo: MTU 65536, path MTU 4096 at the most\n"
                 "    udp:127.0.0.1\n"
+                "    iwarp:127.0.0.1\n"
                 "    packet:lo not now: it needs root, or the capability CAP_NET_RAW\n"
                 "  $ nornic ports --json | jq -r '.ports[] | select(.usable) | .port'\n",
     .status = {"at least one can be used", "none can", "they could not be listed"},

@@ -18,6 +18,8 @@ const char sniff_live_filter[] = "ether proto 0x8915 or udp dst port 4791"
                                  " or (ip6[6] = 6 and ip6[53] & 2 != 0 and ip6[52] & 0xf0 > 0x50)"
                                  " or (ip6[6] = 6 and ip6[40 + ((ip6[52] & 0xf0) >> 2) : 4] = 0xe2d4c3d9)";
 
+const char sniff_live_tcp_filter[] = "ether proto 0x8915 or udp dst port 4791 or tcp";
+
 struct sniff_live {
     pcap_t *pcap;
     const char *ifname;
@@ -61,10 +63,10 @@ static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, stru
 
 /* Options before the activation cannot fail: the handle is not active. */
 static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const char *filter,
-                    struct nornic_error *why)
+                    unsigned snap_bytes, struct nornic_error *why)
 {
     char detail[PCAP_ERRBUF_SIZE] = "";
-    pcap_set_snaplen(pcap, SNIFF_SNAP_BYTES);
+    pcap_set_snaplen(pcap, (int)snap_bytes);
     pcap_set_promisc(pcap, promiscuous);
     pcap_set_immediate_mode(pcap, 1);
     pcap_set_buffer_size(pcap, BUFFER_BYTES);
@@ -80,8 +82,8 @@ static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const ch
     return err;
 }
 
-int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, struct sniff_live **out,
-                    struct nornic_error *why)
+int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, unsigned snap_bytes,
+                    struct sniff_live **out, struct nornic_error *why)
 {
     char detail[PCAP_ERRBUF_SIZE] = "";
     struct sniff_live *live = calloc(1, sizeof *live);
@@ -93,7 +95,7 @@ int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, st
         free(live);
         return net_error_set(why, EIO, "cannot capture on %s: %s", ifname, detail);
     }
-    int err = activate(live->pcap, ifname, promiscuous, filter, why);
+    int err = activate(live->pcap, ifname, promiscuous, filter, snap_bytes, why);
     if (err) {
         sniff_live_close(live);
         return err;

@@ -212,7 +212,8 @@ static int open_and_sniff(const struct settings *settings)
         cli_fail("cannot catch signals: %s", strerror(-rc));
         goto destroy_analysis;
     }
-    if (sniff_live_open(settings->ifname, !settings->only_ours, sniff_live_filter, &run.live, &why) != 0) {
+    if (sniff_live_open(settings->ifname, !settings->only_ours, sniff_live_filter, SNIFF_SNAP_BYTES,
+                        &run.live, &why) != 0) {
         cli_fail("%s", why.text);
         goto destroy_analysis;
     }

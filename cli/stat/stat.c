@@ -57,6 +57,8 @@ static void print_port(unsigned slot, const struct net_share_record *record,
     printf("%s (process %u, user %u):", record->name, record->pid, record->uid);
     for (uint32_t i = 0; i < record->place_count; i++)
         printf("%s %s", i ? "," : "", nornic_addr_str(&record->places[i].addr, text));
+    if (record->place_count == 0)
+        printf(" without an address of its own");
     printf("; queue pairs 0x%06x to 0x%06x; listens to %u service%s\n", slot << NET_SHARE_SLOT_BITS,
            ((slot + 1) << NET_SHARE_SLOT_BITS) - 1, record->service_count, plural_s(record->service_count));
     if (!counters) {
@@ -88,13 +90,17 @@ static int run(void *options)
 {
     const struct settings *settings = options;
     struct listing listing = {.ports = settings->json ? json_object_new_array() : NULL};
-    net_share_look(tell, &listing);
+    struct nornic_error why;
+    if (net_share_look(tell, &listing, &why) != 0) {
+        json_object_put(listing.ports);
+        return cli_fail("%s", why.text);
+    }
     if (settings->json) {
         struct json_object *all = json_object_new_object();
         json_object_object_add(all, "ports", listing.ports);
         cli_json_print(all);
     } else if (listing.count == 0) {
-        puts("no process has a udp port here that this user could share");
+        puts("no process has a port here that this user could share numbers with");
     }
     return listing.count ? CLI_OK : CLI_NEGATIVE;
 }
@@ -113,9 +119,11 @@ const struct cli_command stat_command = {
     .name = "stat",
     .summary = "show the processes that share addresses, and their counters",
     .usage = "stat [--json]",
-    .about = "Shows the udp ports of this machine whose addresses this user could share: of which process "
-             "each is, its addresses, the queue pair numbers that it has leased, and what it has counted "
-             "so far (counters that are 0 are left out). How addresses are shared: docs/ports.md.",
+    .about =
+        "Shows the udp ports of this machine whose addresses this user could share, and the packet ports "
+        "beside which this user could have one: of which process each is, its addresses, the queue pair "
+        "numbers that it has leased, and what it has counted so far (counters that are 0 are left out). "
+        "How addresses and interfaces are shared: docs/ports.md.",
     .groups = {{.rows = rows}},
     .examples =
         "Example:\n"

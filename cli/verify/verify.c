@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic verify: recomputes the ICRC of every RoCE packet in capture files. */
+/* nornic verify: recomputes the ICRC of every RoCE packet, and the CRC of every FPDU, in capture files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/option/option.h"
+#include "cli/verify/iwarp.h"
 #include "cli/verify/strict.h"
 #include "explain/packet/packet.h"
 #include "net/bytes.h"
@@ -30,6 +31,7 @@ struct tally {
     uint64_t checksum_bad; /* of icrc_ok: a wrong UDP checksum, which the ICRC does not cover */
     struct bad_frame *bad; /* icrc_bad + malformed + checksum_bad of them */
     size_t bad_cap;
+    struct cli_verify_iwarp iwarp;
 };
 
 struct settings {
@@ -103,7 +105,7 @@ static bool check_record(struct tally *t, const struct net_capture_record *recor
     t->packets++;
     explain_dissect(&packet, record, t->packets);
     if (packet.verdict == ROCE_RX_NOT_ROCE)
-        return true;
+        return cli_verify_iwarp_take(&t->iwarp, &packet);
     t->roce++;
     bool is_good = packet.verdict == ROCE_RX_TAKEN || packet.verdict == ROCE_RX_DROP_TVER ||
                    packet.verdict == ROCE_RX_DROP_GID;
@@ -177,6 +179,7 @@ static void print_text(const char *path, const struct tally *t)
             printf(", expected %s, found %s", icrc_hex(bad->expected, expected), icrc_hex(bad->found, found));
         putchar('\n');
     }
+    cli_verify_iwarp_print(&t->iwarp);
 }
 
 static json_object *json_of_bad(const struct bad_frame *bad)
@@ -208,6 +211,7 @@ static void print_json(const char *path, const struct tally *t, const struct cli
     json_object_object_add(o, "bad_frames", bad);
     if (t->checksum_bad)
         json_object_object_add(o, "udp_checksum_bad", json_object_new_uint64(t->checksum_bad));
+    cli_verify_iwarp_to_json(&t->iwarp, o);
     cli_strict_to_json(strict, o);
     if (error)
         json_object_object_add(o, "error", json_object_new_string(error));
@@ -263,10 +267,13 @@ static int verify_file(const char *path, const struct settings *settings, struct
     total->icrc_bad += t.icrc_bad;
     total->malformed += t.malformed;
     total->checksum_bad += t.checksum_bad;
+    cli_verify_iwarp_add(&total->iwarp, &t.iwarp);
+    uint64_t bad = bad_count(&t) + t.iwarp.bad_count + violations;
+    cli_verify_iwarp_end(&t.iwarp);
     free(t.bad);
     if (err < 0)
         return cli_fail("%s", why.text);
-    return bad_count(&t) + violations ? CLI_NEGATIVE : CLI_OK;
+    return bad ? CLI_NEGATIVE : CLI_OK;
 }
 
 /* --- the command --- */
@@ -282,6 +289,7 @@ static const struct cli_option rows[] = {
     {"json", 'j', NULL,
      "one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a list "
      "of n, expected, found, reason; expected and found are null for a malformed packet), with "
+     "iwarp where there is any (connections, fpdus, crc_good, crc_bad, crc_off, crc_unseen, bad_fpdus), with "
      "--strict violation_count and violations (a list of n, rule, words), and error when the file "
      "could not be read to its end",
      AT(json)},
@@ -297,17 +305,21 @@ static int run(void *options)
         int file_status = verify_file(settings->files.at[i], settings, &total);
         status = file_status > status ? file_status : status;
     }
-    if (!settings->json && settings->files.count > 1)
+    if (!settings->json && settings->files.count > 1) {
         print_counts("all files", &total);
+        cli_verify_iwarp_print(&total.iwarp);
+    }
     return status;
 }
 
 const struct cli_command verify_command = {
     .name = "verify",
-    .summary = "recompute the ICRC of every RoCE packet in capture files",
+    .summary = "recompute the ICRC of RoCE packets and the CRC of iWARP in capture files",
     .usage = "verify [--strict] [--json] FILE...",
     .about =
-        "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n\n"
+        "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files, and the CRC32c "
+        "of every FPDU of "
+        "iWARP.\n\n"
         "FILE is a pcap or pcapng file, packed with gzip or not, - is standard input. RoCE packets are "
         "those that reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), below "
         "any tags, on any link and in any tunnel that `nornic explain` reads. For each file it prints "
@@ -315,7 +327,10 @@ const struct cli_command verify_command = {
         "RoCE, how many ICRCs are good and bad, and how many are malformed: too broken, or cut too "
         "short by the capture, for their ICRC to be judged. A wrong UDP checksum, which the ICRC does not "
         "cover, is named where the ICRC is good. Each bad frame is named by its number in "
-        "the file; ICRCs are shown as the four bytes on the wire.",
+        "the file; ICRCs are shown as the four bytes on the wire. The TCP streams of iWARP are put together "
+        "and followed from their MPA frames on; of their FPDUs it counts how many CRCs are good and "
+        "bad, how many "
+        "are not in use, as both ends agreed, and how many cannot be checked, as the capture cut them.",
     .groups = {{.rows = rows}},
     .operands =
         (const struct cli_operand[]){
@@ -327,7 +342,7 @@ const struct cli_command verify_command = {
                 "  $ nornic verify run.pcap\n"
                 "  run.pcap: 88 packets, 88 RoCE: ICRC good 87, bad 1, malformed 0\n"
                 "    frame 17: ICRC mismatch, expected c5716294, found c5716295\n",
-    .status = {"every RoCE packet is good", "some are not", "a file could not be read"},
+    .status = {"every RoCE packet and FPDU is good", "some are not", "a file could not be read"},
     .settings_bytes = sizeof(struct settings),
     .run = run,
 };

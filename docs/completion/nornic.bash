@@ -25,7 +25,7 @@ _nornic() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
-        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports stat'
+        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports stat run'
         return
     fi
     if [[ $command == smc ]]; then
@@ -59,6 +59,7 @@ _nornic() {
     "pingpong --timeout" | "pingpong -t") ;;
     "pingpong --port") _nornic_ports ;;
     "pingpong --gid-idx" | "pingpong -g") ;;
+    "pingpong --spin") ;;
     "pingpong --capture") _nornic_files ;;
     "pingpong --loss") ;;
     "pingpong --duplicate") ;;
@@ -66,6 +67,8 @@ _nornic() {
     "pingpong --corrupt") ;;
     "pingpong --ecn") ;;
     "pingpong --seed") ;;
+    "pingpong --mpa-rev") ;;
+    "pingpong --rtr") _nornic_words 'both write read none' ;;
     "rping --address" | "rping -a") ;;
     "rping --source" | "rping -I") ;;
     "rping --service-port" | "rping -p") ;;
@@ -74,6 +77,7 @@ _nornic() {
     "rping --timeout" | "rping -t") ;;
     "rping --port") _nornic_ports ;;
     "rping --gid-idx" | "rping -g") ;;
+    "rping --spin") ;;
     "rping --capture") _nornic_files ;;
     "rping --loss") ;;
     "rping --duplicate") ;;
@@ -81,6 +85,8 @@ _nornic() {
     "rping --corrupt") ;;
     "rping --ecn") ;;
     "rping --seed") ;;
+    "rping --mpa-rev") ;;
+    "rping --rtr") _nornic_words 'both write read none' ;;
     "udaddy --server" | "udaddy -s") ;;
     "udaddy --bind" | "udaddy -b") ;;
     "udaddy --connections" | "udaddy -c") ;;
@@ -90,6 +96,7 @@ _nornic() {
     "udaddy --timeout" | "udaddy -t") ;;
     "udaddy --port") _nornic_ports ;;
     "udaddy --gid-idx" | "udaddy -g") ;;
+    "udaddy --spin") ;;
     "udaddy --capture") _nornic_files ;;
     "udaddy --loss") ;;
     "udaddy --duplicate") ;;
@@ -97,6 +104,8 @@ _nornic() {
     "udaddy --corrupt") ;;
     "udaddy --ecn") ;;
     "udaddy --seed") ;;
+    "udaddy --mpa-rev") ;;
+    "udaddy --rtr") _nornic_words 'both write read none' ;;
     "cmatose --server" | "cmatose -s") ;;
     "cmatose --bind" | "cmatose -b") ;;
     "cmatose --connections" | "cmatose -c") ;;
@@ -106,6 +115,7 @@ _nornic() {
     "cmatose --timeout" | "cmatose -t") ;;
     "cmatose --port") _nornic_ports ;;
     "cmatose --gid-idx" | "cmatose -g") ;;
+    "cmatose --spin") ;;
     "cmatose --capture") _nornic_files ;;
     "cmatose --loss") ;;
     "cmatose --duplicate") ;;
@@ -113,11 +123,14 @@ _nornic() {
     "cmatose --corrupt") ;;
     "cmatose --ecn") ;;
     "cmatose --seed") ;;
+    "cmatose --mpa-rev") ;;
+    "cmatose --rtr") _nornic_words 'both write read none' ;;
     "rdma-client --server" | "rdma-client -s") ;;
     "rdma-client --service-port" | "rdma-client -p") ;;
     "rdma-client --timeout" | "rdma-client -t") ;;
     "rdma-client --port") _nornic_ports ;;
     "rdma-client --gid-idx" | "rdma-client -g") ;;
+    "rdma-client --spin") ;;
     "rdma-client --capture") _nornic_files ;;
     "rdma-client --loss") ;;
     "rdma-client --duplicate") ;;
@@ -125,11 +138,14 @@ _nornic() {
     "rdma-client --corrupt") ;;
     "rdma-client --ecn") ;;
     "rdma-client --seed") ;;
+    "rdma-client --mpa-rev") ;;
+    "rdma-client --rtr") _nornic_words 'both write read none' ;;
     "rdma-server --bind" | "rdma-server -s") ;;
     "rdma-server --service-port" | "rdma-server -p") ;;
     "rdma-server --timeout" | "rdma-server -t") ;;
     "rdma-server --port") _nornic_ports ;;
     "rdma-server --gid-idx" | "rdma-server -g") ;;
+    "rdma-server --spin") ;;
     "rdma-server --capture") _nornic_files ;;
     "rdma-server --loss") ;;
     "rdma-server --duplicate") ;;
@@ -137,6 +153,8 @@ _nornic() {
     "rdma-server --corrupt") ;;
     "rdma-server --ecn") ;;
     "rdma-server --seed") ;;
+    "rdma-server --mpa-rev") ;;
+    "rdma-server --rtr") _nornic_words 'both write read none' ;;
     "smc listen --device" | "smc listen -d") ;;
     "smc listen --max-links") ;;
     "smc listen --rcvbuf") ;;
@@ -163,7 +181,7 @@ _nornic() {
     "smc stat --pid") ;;
     "explain --html") _nornic_files ;;
     "explain --filter" | "explain -f") ;;
-    "explain --csv") _nornic_words 'none operations flows' ;;
+    "explain --csv") _nornic_words 'none operations flows iwarp-operations iwarp' ;;
     "explain --rule") ;;
     "explain --quiz") ;;
     "explain --link-speed") ;;
@@ -195,6 +213,7 @@ _nornic() {
     "perf --timeout" | "perf -t") ;;
     "perf --port") _nornic_ports ;;
     "perf --gid-idx" | "perf -g") ;;
+    "perf --spin") ;;
     "perf --capture") _nornic_files ;;
     "perf --loss") ;;
     "perf --duplicate") ;;
@@ -202,6 +221,16 @@ _nornic() {
     "perf --corrupt") ;;
     "perf --ecn") ;;
     "perf --seed") ;;
+    "perf --mpa-rev") ;;
+    "perf --rtr") _nornic_words 'both write read none' ;;
+    "run --port") _nornic_ports ;;
+    "run --capture") _nornic_files ;;
+    "run --loss") ;;
+    "run --duplicate") ;;
+    "run --reorder") ;;
+    "run --corrupt") ;;
+    "run --ecn") ;;
+    "run --seed") ;;
     "demo "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --act --file-size --loss --seed --size --count --time --port --mtu --ipv6 --output --json --color --keep --help'
@@ -212,27 +241,27 @@ _nornic() {
         fi ;;
     "pingpong "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --tcp-port --transport --num-qp --size --mtu --rx-depth --iters --sl --chk --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --tcp-port --transport --num-qp --size --mtu --rx-depth --iters --sl --chk --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "rping "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --server --client --address --source --service-port --count --size --verbose --persistent --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --server --client --address --source --service-port --count --size --verbose --persistent --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "udaddy "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --server --bind --connections --count --size --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --server --bind --connections --count --size --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "cmatose "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --server --bind --connections --count --size --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --server --bind --connections --count --size --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "rdma-client "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --server --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --server --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "rdma-server "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --bind --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --bind --service-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "smc listen "*)
         if [[ $cur == -* ]]; then
@@ -254,7 +283,7 @@ _nornic() {
         fi ;;
     "explain "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --verbose --json --ladder --html --whole --filter --csv --join --rule --quiz --answers --link-speed --strict --all --interface --count --time --color --help'
+            _nornic_words ' --verbose --json --ladder --html --whole --filter --csv --join --rule --quiz --answers --link-speed --strict --all --interface --iwarp --count --time --color --help'
         else
             _nornic_files
         fi ;;
@@ -280,7 +309,7 @@ _nornic() {
         fi ;;
     "perf "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --op --size --iters --time --depth --qps --window --mtu --latency --verify --warmup --tcp-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+            _nornic_words ' --op --size --iters --time --depth --qps --window --mtu --latency --verify --warmup --tcp-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --spin --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --mpa-rev --no-crc --markers --rtr --help'
         fi ;;
     "ports "*)
         if [[ $cur == -* ]]; then
@@ -289,6 +318,10 @@ _nornic() {
     "stat "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --json --help'
+        fi ;;
+    "run "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --port --capture --trace --loss --duplicate --reorder --corrupt --ecn --seed --help'
         fi ;;
     esac
 }

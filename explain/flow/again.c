@@ -97,7 +97,7 @@ static void tell_way(struct explain_pair *pair, unsigned direction, const struct
         why->way_sure = EXPLAIN_SURE_LIKELY;
     } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE && !explain_is_named(half, packet->roce.bth.psn)) {
         why->way = EXPLAIN_CAUSE_UNKNOWN; /* one before it is missing */
-    } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE) {
+    } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE || why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK) {
         tell_missing_way(half, packet, was_here, why);
     } else if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK ||
                (why->cause == EXPLAIN_CAUSE_TIMEOUT && is_answered)) {
@@ -106,7 +106,8 @@ static void tell_way(struct explain_pair *pair, unsigned direction, const struct
         explain_why_doubt_way(why, was_here ? EXPLAIN_CAUSE_LOST_AFTER : EXPLAIN_CAUSE_LOST_BEFORE,
                               EXPLAIN_CAUSE_ANSWER_LOST, EXPLAIN_CAUSE_NONE);
     }
-    bool is_asked = why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE || why->cause == EXPLAIN_CAUSE_TIMEOUT;
+    bool is_asked = why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE || why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK ||
+                    why->cause == EXPLAIN_CAUSE_TIMEOUT;
     if (is_asked && !was_here && !is_answered)
         explain_note_lost_before(pair, direction);
     else if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && why->evidence_count)
@@ -126,9 +127,11 @@ static void remark_again(struct explain_pair *pair, unsigned direction, const st
                                        "the sender's ack timer ran out: %.1f ms without progress",
                                        (double)why->silence_ns / 1e6),
                         why);
-    explain_because(explain_remark(m, is_read ? EXPLAIN_FIND_READ_REPLAY : EXPLAIN_FIND_RETRANSMISSION,
-                                   is_read ? "ROCE-RC-44" : "ROCE-RC-42", 0, before, "PSN 0x%06x again: %s",
-                                   packet->roce.bth.psn, explain_why_words(why, words, sizeof words)),
+    /* that nornic sends what is lost again, and nothing behind it, is no rule of the standard */
+    const char *rule = is_read ? "ROCE-RC-44" : why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK ? "" : "ROCE-RC-42";
+    explain_because(explain_remark(m, is_read ? EXPLAIN_FIND_READ_REPLAY : EXPLAIN_FIND_RETRANSMISSION, rule,
+                                   0, before, "PSN 0x%06x again: %s", packet->roce.bth.psn,
+                                   explain_why_words(why, words, sizeof words)),
                     why);
 }
 
@@ -179,6 +182,15 @@ static void note_copy(struct explain_half *half, const struct explain_packet *pa
     before->ack_req = packet->roce.bth.ack_req;
 }
 
+/* What is asked for of a READ again ends before it does, as between ends with selective retransmission. */
+static bool is_part(const struct explain_half *half, const struct roce_pkt *pkt,
+                    const struct explain_read *read)
+{
+    uint32_t before_psns = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
+    uint64_t before_bytes = (uint64_t)before_psns * half->seen_pmtu_bytes;
+    return (half->seen_pmtu_bytes || !before_psns) && before_bytes + pkt->reth.dma_len < read->bytes;
+}
+
 void explain_again_seen(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
                         struct explain_sent *before, struct explain_meaning *m)
 {
@@ -187,6 +199,9 @@ void explain_again_seen(struct explain_pair *pair, unsigned direction, const str
     struct explain_why why;
     uint64_t number = before->number;
     bool was_here = explain_is_newest_here(half, pkt->bth.psn, before);
+    const struct explain_read *read =
+        pkt->op->flags & ROCE_PKT_READ ? explain_read_find(half, pkt->bth.psn) : NULL;
+    half->asks_for_parts |= read && is_part(half, pkt, read);
     explain_message_again(before, m);
     m->answers = number;
     explain_describe(packet, m);
@@ -222,7 +237,10 @@ void explain_again_rest(struct explain_pair *pair, unsigned direction, const str
     m->piece = 1;
     m->answers = read->number;
     explain_describe(packet, m);
-    explain_add_words(m, ", the rest from PSN 0x%06x on", pkt->bth.psn);
+    half->asks_for_parts |= is_part(half, pkt, read);
+    explain_add_words(
+        m, is_part(half, pkt, read) ? ", the part from PSN 0x%06x on" : ", the rest from PSN 0x%06x on",
+        pkt->bth.psn);
     if (tell(pair, direction, packet, before, end_of(half, pkt), &why) != EXPLAIN_AGAIN_SENT) {
         explain_add_words(m, why.cause == EXPLAIN_CAUSE_OVERTAKEN ? ", which others overtook"
                                                                   : ", behind later packets");

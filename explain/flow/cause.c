@@ -27,6 +27,7 @@
 
 #include <stdlib.h>
 
+#include "explain/flow/by_ids.h"
 #include "explain/flow/flow.h"
 #include "roce/psn.h"
 
@@ -52,6 +53,8 @@ void explain_note_progress(struct explain_half *half, const struct explain_packe
         return;
     half->progress[half->next_progress++ % EXPLAIN_PROGRESS_KEPT] =
         (struct explain_progress){packet->number, packet->time_ns, end_psn};
+    if (half->selective)
+        explain_selective_passed(half, packet->time_ns, end_psn);
     if (half->recovery) {
         half->recovery->timeouts_in_row = 0;
         explain_judge_troubles(half, packet->time_ns, end_psn);
@@ -201,10 +204,11 @@ static bool is_one_of_many(const struct explain_half *half, const struct explain
 }
 
 /* So soon after it came to the sender that what was sent for it cannot have been lost, and sent once more by
- * the timer. */
+ * the timer. Who retransmits selectively has a shorter one than the standard allows, of some round trips. */
 static uint64_t at_once_ns(const struct explain_half *half)
 {
-    return max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+    uint64_t trip_ns = half->react_ns + half->rtt_ns;
+    return max_u64(min_u64(EXPLAIN_SILENCE_NS, 16 * trip_ns), 4 * trip_ns);
 }
 
 static void blame_trouble(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn,
@@ -365,6 +369,7 @@ static bool may_be_of_another(const struct explain_half *half, const struct expl
     uint64_t trip_ns = max_u64(half->react_ns, half->rtt_ns);
     bool had_time = trip_ns && packet->time_ns - r->newest_ns >= trip_ns - trip_ns / 8;
     if (psn != r->cursor || r->is_broken || had_time ||
+        (half->selective && half->selective->number > r->run_number) ||
         (roce_psn_diff(half->una_psn, psn) >= 0 && half->answer_number > r->run_number))
         return true;
     for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++)
@@ -428,40 +433,6 @@ static void note_return(struct explain_half *half, const struct explain_packet *
 
 /* --- sent at all? --- */
 
-/* The packet left before others that are in the capture: the copy before it, if there is one, left later. */
-static bool is_late(const struct explain_ids *ids, uint16_t id, const struct explain_sent *before)
-{
-    return explain_ids_order(ids, id) == EXPLAIN_ORDER_EARLIER &&
-           (!before || (int16_t)(uint16_t)(id - before->ip_id) < 0);
-}
-
-static void tell_ids(struct explain_why *why, uint16_t id, uint16_t other)
-{
-    why->has_ip_id = true;
-    why->ip_id[0] = id;
-    why->ip_id[1] = other;
-}
-
-/* By identifications: copies and latecomers. False: they do not say so. */
-static bool tell_by_ids(const struct explain_ids *ids, const struct explain_packet *packet,
-                        const struct explain_sent *before, enum explain_again *again, struct explain_why *why)
-{
-    uint16_t id = explain_ip_id(packet);
-    enum explain_sure counts = explain_ids_count(ids);
-    if (packet->roce.l3_kind != ROCE_L3_IPV4 || counts == EXPLAIN_SURE_UNKNOWN)
-        return false;
-    bool is_copy = before && before->opcode == packet->roce.bth.opcode && before->ip_id == id;
-    if (!is_copy && !is_late(ids, id, before))
-        return false;
-    *again = is_copy ? EXPLAIN_AGAIN_COPY : EXPLAIN_AGAIN_OVERTAKEN;
-    *why = (struct explain_why){.cause = is_copy ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN,
-                                .sure = counts};
-    explain_why_prove(why, before ? before->number : 0,
-                      is_copy ? "the same identification" : "a copy that was sent later");
-    tell_ids(why, id, before ? before->ip_id : ids->newest);
-    return true;
-}
-
 /* Nothing asked for it, and no silence precedes it. A copy of what is in flight comes soon; while the sender
  * sends again, what comes later belongs to that. */
 static enum explain_again tell_unasked(const struct explain_half *half, const struct explain_packet *packet,
@@ -495,17 +466,6 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
     return before ? EXPLAIN_AGAIN_COPY : EXPLAIN_AGAIN_OVERTAKEN;
 }
 
-/* Whether it is no copy that the network made: it left later, or differs in what a copy cannot. */
-static bool is_sent_for_sure(const struct explain_ids *ids, const struct explain_packet *packet,
-                             const struct explain_sent *before)
-{
-    uint16_t id = explain_ip_id(packet);
-    if (before && (before->ip_id != id || before->ack_req != packet->roce.bth.ack_req ||
-                   before->opcode != packet->roce.bth.opcode))
-        return true;
-    return explain_ids_count(ids) == EXPLAIN_SURE_SHOWN && explain_ids_order(ids, id) == EXPLAIN_ORDER_LATER;
-}
-
 /* Whether nothing of what this end has sent just before is missing here: what is could be the packet with
  * which it went back, and this one goes along behind it. Where identifications do not count, what the sender
  * went back to before, and is not here, may come only now. */
@@ -514,7 +474,17 @@ static bool is_directly_behind(const struct explain_half *half, const struct exp
 {
     if (explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN || packet->roce.l3_kind != ROCE_L3_IPV4)
         return !explain_is_passed_unseen(half, packet->roce.bth.psn, before);
-    return (uint16_t)(explain_ip_id(packet) - ids->newest) == 1;
+    return explain_is_next_id(ids, packet);
+}
+
+/* It was sent for a selective acknowledgement. What goes along behind an earlier return does so still. */
+static enum explain_again note_selected(struct explain_recovery *r, const struct explain_packet *packet,
+                                        uint32_t end_psn)
+{
+    r->newest_ns = packet->time_ns;
+    if (roce_psn_diff(end_psn, r->cursor) > 0)
+        r->cursor = end_psn;
+    return EXPLAIN_AGAIN_SENT;
 }
 
 enum explain_again explain_tell_again(struct explain_half *half, const struct explain_ids *ids,
@@ -527,15 +497,23 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     *why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
     if (!r)
         return EXPLAIN_AGAIN_SENT;
-    if (tell_by_ids(ids, packet, before, &again, why)) {
+    if (explain_tell_by_ids(half, ids, packet, before, &again, why)) {
         r->is_mangled = true;
         return again;
     }
-    bool is_proved = is_sent_for_sure(ids, packet, before);
+    bool is_proved = explain_is_sent_for_sure(ids, packet, before);
     bool is_late = packet->roce.l3_kind == ROCE_L3_IPV4 &&
                    explain_ids_order(ids, explain_ip_id(packet)) == EXPLAIN_ORDER_EARLIER;
     bool is_along = goes_along(half, packet, before, is_late);
     why->silence_ns = silence_ns(half, packet, before, why);
+    if (explain_selective_tell(
+            half, packet,
+            &(struct explain_comeback){.before = before,
+                                       .is_turn = is_along && psn == r->cursor,
+                                       .is_proved = is_proved,
+                                       .is_behind = is_proved && explain_is_next_id(ids, packet)},
+            why))
+        return note_selected(r, packet, end_psn);
     if (is_along)
         tell_along(half, packet, is_proved, why);
     else

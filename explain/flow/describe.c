@@ -174,6 +174,13 @@ static void add_silence(struct explain_meaning *m, const struct explain_why *why
                       (double)why->silence_ns / 1e6);
 }
 
+static void add_selective(struct explain_meaning *m, const struct explain_why *why)
+{
+    bool is_only = why->trigger != 0;
+    explain_add_words(m, "%sselective ACK #%" PRIu64 " lacks it%s", perhaps(why), why->evidence[0].number,
+                      is_only ? "" : ", and others");
+}
+
 /* The answer that made the sender go back: of several, which one may not be known. */
 static void add_trigger(struct explain_meaning *m, const struct explain_why *why)
 {
@@ -200,6 +207,9 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
     case EXPLAIN_CAUSE_NAK_SEQUENCE:
     case EXPLAIN_CAUSE_RNR:
         add_trigger(m, why);
+        break;
+    case EXPLAIN_CAUSE_SELECTIVE_ACK:
+        add_selective(m, why);
         break;
     case EXPLAIN_CAUSE_IMPLIED_NAK:
         if (why->trigger)

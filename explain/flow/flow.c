@@ -403,6 +403,8 @@ static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned 
     swap_values(a->shown.messages[a_way], b->shown.messages[b_way]);
     swap_values(a->shown.retransmissions[a_way], b->shown.retransmissions[b_way]);
     swap_values(a->shown.naks[a_way], b->shown.naks[b_way]);
+    swap_values(a->shown.selective_acks[a_way], b->shown.selective_acks[b_way]);
+    swap_values(a->shown.probes[a_way], b->shown.probes[b_way]);
     a->smc = b->smc = (struct explain_smc_place){0};
     if (a->shown.qpn[a_end])
         explain_pair_insert(f, a, a_way);

@@ -9,6 +9,7 @@
 #include "explain/flow/cause.h"
 #include "explain/flow/ids.h"
 #include "explain/flow/meaning.h"
+#include "explain/flow/selective.h"
 #include "explain/packet/packet.h"
 #include "roce/cm/mad.h"
 
@@ -125,9 +126,11 @@ struct explain_half {
     uint64_t answer_ns;     /* and when it came; 0: none did */
     struct explain_timer_terms timer;
     struct explain_timers *timers; /* of the whole capture: explain_flows has it */
+    bool is_at_once;               /* an answer bears the time of its request */
     uint64_t rtt_ns;               /* the shortest time from a request to its answer; 0: none yet */
     uint64_t react_ns;             /* the sender's, to the other end's requests: sooner it reacts to none */
-    struct explain_recovery *recovery; /* NULL until something goes wrong */
+    struct explain_recovery *recovery;   /* NULL until something goes wrong */
+    struct explain_selective *selective; /* NULL: no selective acknowledgement came */
     struct explain_gap gap;
     struct explain_carried carried;  /* of requests, and of the answers to READs */
     struct explain_weather *weather; /* of the whole capture: explain_flows has it */
@@ -135,7 +138,8 @@ struct explain_half {
     bool is_holey;                   /* the capture missed packets of it */
     bool has_ghosts;                 /* answers came to what was not seen */
     bool is_headers_cut;             /* it holds requests whose headers it cut off */
-    bool is_unseen;                  /* the capture cuts headers: it does not tell what these packets were */
+    bool asks_for_parts; /* of a READ that is asked for again: neither its beginning nor its end */
+    bool is_unseen;      /* the capture cuts headers: it does not tell what these packets were */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
     uint32_t msn_base;        /* the MSN before the first message that was seen */
@@ -264,8 +268,8 @@ struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct
 
 /* --- history.c --- */
 /* The entry of a PSN, to be filled: `psn` is set, all else is as it was, or 0 where the PSN is new. In the
- * place of a new one the oldest is forgotten: of 64 kept at the least, and up to 8192 where that one has no
- * answer. NULL: no memory. */
+ * place of a new one the oldest is forgotten: of 64 kept at the least, of 512 once packets were sent again,
+ * and up to 8192 where that one has no answer. NULL: no memory. */
 struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn);
 /* The packet seen at that PSN, or NULL. */
 struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn);
@@ -275,6 +279,11 @@ void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t en
 struct explain_read *explain_read_add(struct explain_half *half);
 /* The READ or atomic that takes that PSN, the newest first; NULL: none does. */
 struct explain_read *explain_read_find(const struct explain_half *half, uint32_t psn);
+/* Whether answer `index`, from 0, may end what was asked for again, and not the READ: ends that have sent
+ * selective acknowledgements, or were seen to do so, ask for a gap alone
+ * (docs/selective-retransmission.md). */
+bool explain_read_may_end_early(const struct explain_pair *pair, const struct explain_read *read,
+                                uint32_t index);
 /* Whether a request for that PSN is remembered. */
 bool explain_is_asked(const struct explain_half *half, uint32_t psn);
 /* Whether a request for that PSN was not seen: none is remembered, and it would be. */

@@ -13,7 +13,8 @@
 #include "roce/psn.h"
 
 #define SENT_FIRST  4
-#define SENT_LEAST  64 /* remembered also when they are answered: their copies may come */
+#define SENT_LEAST  64  /* remembered also when they are answered: their copies may come */
+#define SENT_AGAIN  512 /* likewise, where packets were sent again already: a whole window may be */
 #define SENT_MAX    8192
 #define READS_FIRST 4
 #define READS_MAX   64
@@ -68,7 +69,7 @@ static bool grow_sent(struct explain_half *half)
 static bool is_oldest_wanted(const struct explain_half *half)
 {
     const struct explain_sent *s = &half->sent[half->next_sent];
-    return s->number && (half->size < SENT_LEAST || !s->is_answered);
+    return s->number && (half->size < (half->recovery ? SENT_AGAIN : SENT_LEAST) || !s->is_answered);
 }
 
 static void note_forgotten(struct explain_half *half, uint32_t end_psn)
@@ -169,6 +170,14 @@ struct explain_read *explain_read_find(const struct explain_half *half, uint32_t
     return NULL;
 }
 
+bool explain_read_may_end_early(const struct explain_pair *pair, const struct explain_read *read,
+                                uint32_t index)
+{
+    const struct explain_half *half = pair->half;
+    return index + 1 < read->span && (pair->shown.selective_acks[0] || pair->shown.selective_acks[1] ||
+                                      half[0].asks_for_parts || half[1].asks_for_parts);
+}
+
 bool explain_is_asked(const struct explain_half *half, uint32_t psn)
 {
     return explain_sent_find(half, psn) || explain_read_find(half, psn);
@@ -202,7 +211,7 @@ size_t explain_half_bytes(const struct explain_half *half)
            (half->answers ? EXPLAIN_ANSWERS_MAX * sizeof *half->answers : 0) +
            (half->progress ? EXPLAIN_PROGRESS_KEPT * sizeof *half->progress : 0) +
            (half->recovery ? sizeof *half->recovery : 0) + (half->early ? sizeof *half->early : 0) +
-           explain_carried_bytes(&half->carried);
+           (half->selective ? sizeof *half->selective : 0) + explain_carried_bytes(&half->carried);
 }
 
 void explain_half_free(struct explain_half *half)
@@ -214,5 +223,6 @@ void explain_half_free(struct explain_half *half)
     free(half->progress);
     free(half->recovery);
     free(half->early);
+    free(half->selective);
     explain_carried_free(&half->carried);
 }

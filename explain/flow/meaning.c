@@ -37,6 +37,12 @@ const char *explain_place_key(enum explain_place place)
     return keys[place];
 }
 
+const char *explain_crc_key(enum explain_crc crc)
+{
+    static const char *const keys[] = {"good", "bad", "off", "unseen"};
+    return keys[crc];
+}
+
 uint64_t explain_message_moved(uint64_t message, int32_t by)
 {
     uint64_t less = by < 0 ? (uint64_t) - (int64_t)by : 0;
@@ -71,7 +77,8 @@ struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_f
 static bool is_about_missing(enum explain_finding_kind kind)
 {
     return kind == EXPLAIN_FIND_PSN_GAP || kind == EXPLAIN_FIND_NAK_SEQUENCE ||
-           kind == EXPLAIN_FIND_MISSING_ACK || kind == EXPLAIN_FIND_GHOST_ACK;
+           kind == EXPLAIN_FIND_SELECTIVE_ACK || kind == EXPLAIN_FIND_MISSING_ACK ||
+           kind == EXPLAIN_FIND_GHOST_ACK;
 }
 
 void explain_because(struct explain_finding *f, const struct explain_why *why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is said of packets: the meaning of each, findings about it, and what flows, connections and link
- * groups of SMC-R add up to. Values only: they are filled by explain/flow/ and explain/smc/, and read by all
- * above. */
+ * groups of SMC-R, and connections of iWARP add up to. Values only: they are filled by explain/flow/,
+ * explain/smc/ and explain/iwarp/, and read by all above. */
 #ifndef NORNIC_EXPLAIN_FLOW_MEANING_H
 #define NORNIC_EXPLAIN_FLOW_MEANING_H
 
@@ -14,51 +14,70 @@
 
 /* Kinds of findings: id in JSON, severity (0 note, 1 warning, 2 violation), words. One place names them all;
  * each has a capture that shows it and one that must not. */
-#define EXPLAIN_FINDINGS(X)                                                      \
-    X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                 \
-    X(RETRANSMISSION, "retransmission", 1, "a request was sent again")           \
-    X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")            \
-    X(CAPTURED_TWICE, "captured_twice", 0, "the capture sees packets twice")     \
-    X(REORDERED, "reordered", 0, "packets overtook each other")                  \
-    X(NAK_SEQUENCE, "nak_sequence", 1, "NAK: PSN sequence error")                \
-    X(NAK_FATAL, "nak_fatal", 2, "NAK that ends the connection")                 \
-    X(RNR, "rnr", 1, "the receiver was not ready")                               \
-    X(TIMEOUT, "timeout", 1, "sent again after an ack timeout")                  \
-    X(READ_REPLAY, "read_replay", 1, "a READ was asked for again")               \
-    X(MISSING_ACK, "missing_ack", 1, "an answer that was asked for never came")  \
-    X(GHOST_ACK, "ghost_ack", 1, "an answer to something that was not asked")    \
-    X(CAPTURE_GAP, "capture_gap", 1, "packets arrived that the capture missed")  \
-    X(ICRC, "icrc", 2, "bad ICRC")                                               \
-    X(MALFORMED, "malformed", 2, "malformed packet")                             \
-    X(VIOLATION, "violation", 2, "breaks a rule of the standard")                \
-    X(ECN_MARK, "ecn_mark", 0, "congestion experienced")                         \
-    X(CNP, "cnp", 0, "congestion notification")                                  \
-    X(PAUSE, "pause", 0, "a link or a class of it was stopped")                  \
-    X(PAUSED, "paused", 1, "a flow stood still for a pause")                     \
-    X(DCBX, "dcbx", 1, "DCBX settings that do not fit RoCE")                     \
-    X(CM_REJECT, "cm_reject", 1, "a connection was rejected")                    \
-    X(CM_RETRY, "cm_retry", 1, "a connection message was sent again")            \
-    X(CLOCKS, "clocks", 1, "answers stand before what they answer")              \
-    X(CUT, "cut", 0, "the capture does not hold the whole packet")               \
-    X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")    \
-    X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")     \
-    X(SMC_LINK, "smc_link", 2, "a link is not what was announced")               \
-    X(SMC_LINK_GONE, "smc_link_gone", 1, "a link was deleted")                   \
-    X(SMC_REFUSED, "smc_refused", 1, "an LLC request was refused")               \
-    X(SMC_UNASKED, "smc_unasked", 2, "an LLC response without a request")        \
-    X(SMC_UNANSWERED, "smc_unanswered", 1, "an LLC request without a response")  \
-    X(SMC_TOKEN, "smc_token", 2, "a CDC message for no connection")              \
-    X(SMC_SEQUENCE, "smc_sequence", 2, "a CDC message out of sequence")          \
-    X(SMC_CURSOR, "smc_cursor", 2, "a cursor that cannot be")                    \
-    X(SMC_WRITE, "smc_write", 2, "a write where none is allowed")                \
-    X(SMC_AFTER_CLOSE, "smc_after_close", 2, "data after the end of sending")    \
-    X(SMC_MOVED, "smc_moved", 1, "a connection moved to another link")           \
-    X(SMC_LOST, "smc_lost", 2, "data was lost in a failover")                    \
-    X(SMC_ABORT, "smc_abort", 1, "a connection was aborted")                     \
-    X(SMC_BLOCKED, "smc_blocked", 0, "a writer waits for window")                \
-    X(SMC_URGENT, "smc_urgent", 0, "urgent data")                                \
-    /* of two captures */                                                        \
-    X(LOST_ON_WAY, "lost_on_way", 1, "left one end and never came to the other") \
+#define EXPLAIN_FINDINGS(X)                                                                   \
+    X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                              \
+    X(RETRANSMISSION, "retransmission", 1, "a request was sent again")                        \
+    X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")                         \
+    X(CAPTURED_TWICE, "captured_twice", 0, "the capture sees packets twice")                  \
+    X(REORDERED, "reordered", 0, "packets overtook each other")                               \
+    X(NAK_SEQUENCE, "nak_sequence", 1, "NAK: PSN sequence error")                             \
+    X(SELECTIVE_ACK, "selective_ack", 1, "a selective acknowledgement: packets had not come") \
+    X(PROBE, "probe", 0, "a sender asks what has come")                                       \
+    X(NAK_FATAL, "nak_fatal", 2, "NAK that ends the connection")                              \
+    X(RNR, "rnr", 1, "the receiver was not ready")                                            \
+    X(TIMEOUT, "timeout", 1, "sent again after an ack timeout")                               \
+    X(READ_REPLAY, "read_replay", 1, "a READ was asked for again")                            \
+    X(MISSING_ACK, "missing_ack", 1, "an answer that was asked for never came")               \
+    X(GHOST_ACK, "ghost_ack", 1, "an answer to something that was not asked")                 \
+    X(CAPTURE_GAP, "capture_gap", 1, "packets arrived that the capture missed")               \
+    X(ICRC, "icrc", 2, "bad ICRC")                                                            \
+    X(MALFORMED, "malformed", 2, "malformed packet")                                          \
+    X(VIOLATION, "violation", 2, "breaks a rule of the standard")                             \
+    X(ECN_MARK, "ecn_mark", 0, "congestion experienced")                                      \
+    X(CNP, "cnp", 0, "congestion notification")                                               \
+    X(PAUSE, "pause", 0, "a link or a class of it was stopped")                               \
+    X(PAUSED, "paused", 1, "a flow stood still for a pause")                                  \
+    X(DCBX, "dcbx", 1, "DCBX settings that do not fit RoCE")                                  \
+    X(CM_REJECT, "cm_reject", 1, "a connection was rejected")                                 \
+    X(CM_RETRY, "cm_retry", 1, "a connection message was sent again")                         \
+    X(CLOCKS, "clocks", 1, "answers stand before what they answer")                           \
+    X(CUT, "cut", 0, "the capture does not hold the whole packet")                            \
+    X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")                 \
+    X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")                  \
+    X(SMC_LINK, "smc_link", 2, "a link is not what was announced")                            \
+    X(SMC_LINK_GONE, "smc_link_gone", 1, "a link was deleted")                                \
+    X(SMC_REFUSED, "smc_refused", 1, "an LLC request was refused")                            \
+    X(SMC_UNASKED, "smc_unasked", 2, "an LLC response without a request")                     \
+    X(SMC_UNANSWERED, "smc_unanswered", 1, "an LLC request without a response")               \
+    X(SMC_TOKEN, "smc_token", 2, "a CDC message for no connection")                           \
+    X(SMC_SEQUENCE, "smc_sequence", 2, "a CDC message out of sequence")                       \
+    X(SMC_CURSOR, "smc_cursor", 2, "a cursor that cannot be")                                 \
+    X(SMC_WRITE, "smc_write", 2, "a write where none is allowed")                             \
+    X(SMC_AFTER_CLOSE, "smc_after_close", 2, "data after the end of sending")                 \
+    X(SMC_MOVED, "smc_moved", 1, "a connection moved to another link")                        \
+    X(SMC_LOST, "smc_lost", 2, "data was lost in a failover")                                 \
+    X(SMC_ABORT, "smc_abort", 1, "a connection was aborted")                                  \
+    X(SMC_BLOCKED, "smc_blocked", 0, "a writer waits for window")                             \
+    X(SMC_URGENT, "smc_urgent", 0, "urgent data")                                             \
+    X(IWARP_SETUP, "iwarp_setup", 2, "an MPA set-up frame that is wrong here")                \
+    X(IWARP_REFUSED, "iwarp_refused", 1, "an iWARP connection was refused")                   \
+    X(IWARP_EARLY, "iwarp_early", 1, "an FPDU before its sender may send one")                \
+    X(IWARP_CRC, "iwarp_crc", 2, "bad CRC of an FPDU")                                        \
+    X(IWARP_FRAMING, "iwarp_framing", 2, "an FPDU that cannot be")                            \
+    X(IWARP_SEQUENCE, "iwarp_sequence", 2, "MSN, MO or TO out of sequence")                   \
+    X(IWARP_OPCODE, "iwarp_opcode", 2, "a segment that its opcode forbids")                   \
+    X(IWARP_RESPONSE, "iwarp_response", 2, "a response to nothing, or another")               \
+    X(IWARP_LIMIT, "iwarp_limit", 2, "more Reads at once than was agreed")                    \
+    X(IWARP_TERMINATE, "iwarp_terminate", 1, "an iWARP stream was terminated")                \
+    X(IWARP_AFTER_END, "iwarp_after_end", 2, "data behind the last message")                  \
+    X(IWARP_CUT_OFF, "iwarp_cut_off", 1, "an iWARP stream ended half-way")                    \
+    X(IWARP_UNANSWERED, "iwarp_unanswered", 1, "a Read or atomic has no answer")              \
+    X(IWARP_GAP, "iwarp_gap", 1, "bytes of a stream are not in this capture")                 \
+    X(IWARP_OLDER, "iwarp_older", 0, "an iWARP stream older than the capture")                \
+    X(TCP_AGAIN, "tcp_again", 1, "TCP sent bytes again")                                      \
+    X(TCP_AHEAD, "tcp_ahead", 0, "TCP segments overtook each other")                          \
+    /* of two captures */                                                                     \
+    X(LOST_ON_WAY, "lost_on_way", 1, "left one end and never came to the other")              \
     X(DAMAGED_ON_WAY, "damaged_on_way", 1, "was damaged between the ends")
 
 enum explain_finding_kind {
@@ -90,6 +109,48 @@ struct explain_smc_meaning {
     uint64_t from, to;
 };
 
+enum explain_crc { EXPLAIN_CRC_GOOD, EXPLAIN_CRC_BAD, EXPLAIN_CRC_OFF, EXPLAIN_CRC_UNSEEN };
+
+/* An FPDU of iWARP that a packet completed. CRC OFF: both ends agreed to do without; UNSEEN: it cannot be
+ * checked, as the capture cut the FPDU, or does not tell whether there is one. */
+struct explain_iwarp_fpdu {
+    uint64_t at;        /* position of its first byte in its direction, where 0 is the first behind the SYN */
+    uint64_t message;   /* number in its direction, from 1; 0: of none */
+    uint32_t ulpdu_len; /* as it says */
+    uint32_t msn;       /* of an untagged one */
+    uint8_t opcode;     /* 0xff: not known */
+    uint8_t crc;        /* enum explain_crc */
+    bool is_tagged, is_last;
+};
+
+#define EXPLAIN_IWARP_FPDUS_MAX 16 /* of a packet, that are listed */
+
+/* What a packet is to an iWARP connection; all 0: nothing. */
+struct explain_iwarp_meaning {
+    uint32_t conn;           /* id from 1; 0: none */
+    uint8_t sender;          /* 0: the end that asked for the connection, 1: the other */
+    uint32_t fpdus, crcs[4]; /* FPDUs that it completes, and of these by enum explain_crc */
+    uint32_t again;          /* bytes of it that TCP sent before */
+    uint64_t from;           /* position of its first byte */
+    uint32_t done;           /* messages that it ended, of a connection that may have nothing else in it */
+};
+
+/* A message of iWARP that a packet ended: a Read or an atomic by the last of its answer, any other as TCP
+ * acknowledged its last byte. */
+struct explain_iwarp_done {
+    uint32_t conn;
+    uint8_t side; /* who sent it: 0 the end that asked for the connection, 1 the other */
+    uint8_t opcode;
+    bool is_with_later; /* TCP acknowledged more than it: an acknowledgement of its own may be missing */
+    uint32_t fpdus;     /* that it was sent in */
+    uint64_t message;   /* number in its direction, from 1 */
+    uint64_t bytes;     /* of data, of a Read those that it asked for */
+    uint64_t first_number, begin_ns; /* of the packet with its first byte */
+};
+
+#define EXPLAIN_IWARP_DONE_MAX \
+    32 /* of a packet, that are listed; further ones are of explain_iwarp_conn.untimed */
+
 /* What is known of one packet. */
 struct explain_meaning {
     uint32_t flow;      /* index of the QP pair from 1; 0: none */
@@ -100,6 +161,7 @@ struct explain_meaning {
     uint32_t pieces;    /* packets of the message; 0: not known yet */
     uint64_t bytes_done, bytes_total; /* of the message with this packet; total 0: not known yet */
     struct explain_smc_meaning smc;
+    struct explain_iwarp_meaning iwarp;
     int32_t more_messages; /* so many more lie before PSN `more_psn` of the requests than was thought, */
     uint32_t more_psn;     /* which count on from there */
     uint32_t new_bytes;    /* of its payload, where that is in this capture for the first time */
@@ -109,7 +171,9 @@ struct explain_meaning {
     uint64_t answers;      /* number of the packet that this one answers, or repeats; 0: none */
     unsigned remark_count;
     char words[240]; /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
-    struct explain_finding remarks[EXPLAIN_REMARKS_MAX]; /* behind remark_count: not initialised */
+    struct explain_finding remarks[EXPLAIN_REMARKS_MAX];      /* behind remark_count: not initialised */
+    struct explain_iwarp_fpdu fpdus[EXPLAIN_IWARP_FPDUS_MAX]; /* behind iwarp.fpdus: not initialised */
+    struct explain_iwarp_done done[EXPLAIN_IWARP_DONE_MAX];   /* behind iwarp.done: not initialised */
 };
 
 /* Where a capture was taken: at the end that sends in direction 0, or at the other, or between them. */
@@ -132,7 +196,8 @@ struct explain_flow {
     uint32_t earlier;    /* the flow whose QPN it uses again; 0: none */
     uint64_t first_number, last_number, first_ns, last_ns;
     uint64_t packets[2], bytes[2], messages[2], retransmissions[2], naks[2], rnr_naks[2], cnps[2], marks[2];
-    uint64_t requests[2];             /* packets with which the end asked, those sent again among them */
+    uint64_t selective_acks[2], probes[2]; /* the latter are among the former */
+    uint64_t requests[2];                  /* packets with which the end asked, those sent again among them */
     uint64_t carried_bytes[2];        /* of messages and of the READs that the end asked for, each once */
     uint64_t pauses[2], paused_ns[2]; /* how often and how long it stood still, as far as frames tell */
     /* at the end of the capture: */
@@ -183,6 +248,31 @@ struct explain_smc_group {
     bool has_ended; /* DELETE LINK of all links was seen */
     uint64_t first_number, last_number;
 };
+
+/* An iWARP connection. [s]: of what side s sends; 0 asked for the connection. */
+struct explain_iwarp_conn {
+    uint32_t id;
+    struct nornic_addr addr[2];
+    uint16_t port[2];
+    struct explain_network network;
+    bool is_older;     /* than the capture: its set-up was not seen */
+    bool has_frame[2]; /* the MPA frame of that side was seen, and says: */
+    uint8_t rev[2];
+    bool wants_markers[2], wants_crc[2], is_enhanced[2];
+    uint16_t ird[2], ord[2]; /* of an enhanced one */
+    bool is_refused, is_crc_known, is_crc;
+    bool has_rtr;                /* a message of the ready-to-receive kind was seen */
+    uint64_t fpdus[2], bytes[2]; /* payload of the ULP */
+    uint64_t messages[2], sends[2], writes[2], reads[2], atomics[2], immediates[2]; /* reads: asked for */
+    uint64_t crcs[2][4];                    /* FPDUs by enum explain_crc */
+    uint64_t again_bytes[2], lost_bytes[2]; /* sent again by TCP; not in the capture */
+    uint64_t untimed[2];    /* messages of which the capture does not tell how long they took */
+    uint64_t most_bytes[2]; /* of TCP outstanding at once; 0: no acknowledgement was seen */
+    bool has_terminate[2], has_fin[2], has_rst[2];
+    uint64_t first_number, last_number, first_ns, last_ns;
+};
+
+const char *explain_crc_key(enum explain_crc crc); /* "good", "bad", "off", "unseen" */
 
 const char *explain_finding_key(enum explain_finding_kind kind);
 const char *explain_finding_words(enum explain_finding_kind kind);

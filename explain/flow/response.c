@@ -15,7 +15,9 @@
 static void measure(struct explain_half *half, const struct explain_sent *s,
                     const struct explain_packet *packet)
 {
-    if (s->is_answered || s->first_ns != s->time_ns || packet->time_ns <= s->time_ns)
+    bool is_once = !s->is_answered && s->first_ns == s->time_ns;
+    half->is_at_once |= is_once && packet->time_ns == s->time_ns;
+    if (!is_once || packet->time_ns <= s->time_ns)
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
     half->timely++;
@@ -312,7 +314,8 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
         return;
     }
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
-    bool last = pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
+    bool last =
+        pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY) && !explain_read_may_end_early(pair, read, k);
     place_answer(half, ids, read, k, packet, m);
     if (last)
         explain_pmtu_read_ends(half, read, k, pkt->payload_bytes);
@@ -425,8 +428,50 @@ static void judge_age(struct explain_pair *pair, struct explain_half *half, cons
         half->gap.is_covered = true;
         free(half->recovery);
         half->recovery = NULL;
+        free(half->selective);
+        half->selective = NULL;
     }
     half->newest_msn = pkt->aeth.msn;
+}
+
+static void describe_sack(const struct roce_pkt *pkt, const struct explain_sack *sack,
+                          struct explain_meaning *m)
+{
+    static const char *const kinds[2][2] = {{", an offer", ""}, {", a probe and an offer", ", a probe"}};
+    snprintf(m->words, sizeof m->words, "selective ACK%s: expects 0x%06x, has %u behind it",
+             kinds[pkt->sacketh.probe][pkt->sacketh.known], pkt->bth.psn, sack->kept);
+    if (sack->lacking)
+        explain_add_words(m, ", lacks %u", sack->lacking);
+    if (sack->probe_number)
+        explain_add_words(m, "; answers probe #%" PRIu64, sack->probe_number);
+}
+
+/* It tells of PSNs that none before it told of. */
+static void remark_lacking(struct explain_pair *pair, struct explain_half *half,
+                           const struct explain_sack *sack, struct explain_meaning *m)
+{
+    const struct explain_sent *s = explain_sent_find(half, sack->psn);
+    bool is_here =
+        s && (explain_is_newest_here(half, sack->psn, s) || !explain_weather_is_calm(half->weather));
+    uint64_t sent_number = s ? s->number : 0;
+    uint32_t count = (sack->end_psn - sack->psn) & ROCE_PSN_MASK;
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    explain_why_prove(&why, is_here ? sent_number : half->gap.number,
+                      is_here ? "the packet that did not arrive" : "the packet behind it");
+    explain_weather_tell(half->weather,
+                         &(struct explain_missing){.qpn = pair->shown.qpn[half == &pair->half[0]],
+                                                   .psn = sack->psn,
+                                                   .count = count,
+                                                   .is_here = is_here},
+                         &why);
+    explain_because(count == 1 ? explain_remark(m, EXPLAIN_FIND_SELECTIVE_ACK, "", 0, sent_number,
+                                                "PSN 0x%06x had not come; %u behind what is expected had",
+                                                sack->psn, sack->kept)
+                               : explain_remark(m, EXPLAIN_FIND_SELECTIVE_ACK, "", 0, sent_number,
+                                                "PSN 0x%06x and %u behind it had not come; %u behind what is "
+                                                "expected had",
+                                                sack->psn, count - 1, sack->kept),
+                    &why);
 }
 
 /* A selective acknowledgement of nornic's: everything before its PSN has come, and of what is behind it a
@@ -435,15 +480,28 @@ static void take_sack(struct explain_pair *pair, struct explain_half *half, unsi
                       const struct explain_packet *packet, struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    unsigned kept = 0;
-    for (uint32_t i = 0; i < pkt->payload_bytes; i++)
-        kept += (unsigned)__builtin_popcount(pkt->payload[i]);
-    if (kept)
-        take_nak(pair, half, direction, packet, m);
-    else
-        m->answers = acknowledge(half, packet, pkt->bth.psn);
-    snprintf(m->words, sizeof m->words, "selective ACK%s: expects 0x%06x, has %u behind it",
-             pkt->sacketh.probe ? " that asks for one" : "", pkt->bth.psn, kept);
+    if (pkt->sacketh.version) {
+        snprintf(m->words, sizeof m->words, "selective ACK of version %u, which is not known: it is dropped",
+                 pkt->sacketh.version);
+        return;
+    }
+    pair->shown.selective_acks[direction]++;
+    bool is_further = !half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) > 0;
+    acknowledge(half, packet, pkt->bth.psn);
+    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    struct explain_sack sack = explain_selective_take(half, packet, is_further);
+    m->answers = s ? s->number : 0;
+    describe_sack(pkt, &sack, m);
+    if (sack.psn != sack.end_psn)
+        remark_lacking(pair, half, &sack, m);
+    if (!pkt->sacketh.probe)
+        return;
+    pair->shown.probes[direction]++;
+    explain_selective_probe(&pair->half[direction], packet);
+    explain_remark(m, EXPLAIN_FIND_PROBE, "", 0, 0, "%s",
+                   pkt->sacketh.known ? "its sender has had no answer for a while, and asks what has come"
+                                      : "its sender's timer ran out: it asks what has come, and offers to "
+                                        "send again only what has not");
 }
 
 static void take(struct explain_pair *pair, struct explain_half *half, unsigned direction,
@@ -475,6 +533,7 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         return;
     }
     if (pkt->op->flags & ROCE_PKT_SACKETH) {
+        note_skipped(half, packet);
         take_sack(pair, half, direction, packet, m);
         explain_ids_learn(ids, explain_ip_id(packet));
         return;
@@ -502,5 +561,5 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     explain_ids_learn(ids, explain_ip_id(packet));
     half->answer_number = packet->number;
     half->answer_ns = packet->time_ns;
-    pair->half[direction].react_ns = half->rtt_ns;
+    pair->half[direction].react_ns = half->is_at_once ? 0 : half->rtt_ns;
 }

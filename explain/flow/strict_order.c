@@ -167,8 +167,8 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
 }
 
 /* The answers to a READ are as many as its bytes need, and the last one says so (ROCE-OPC-3). */
-static void judge_read_response(const struct explain_half *half, const struct roce_pkt *pkt,
-                                struct explain_meaning *m)
+static void judge_read_response(const struct explain_pair *pair, const struct explain_half *half,
+                                const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
     uint32_t pmtu_bytes = half->seen_pmtu_bytes, flags = pkt->op->flags;
@@ -181,6 +181,8 @@ static void judge_read_response(const struct explain_half *half, const struct ro
     if (k >= count || count != read->span) /* it was found by a span that was guessed */
         return;
     bool is_last = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
+    if (is_last && explain_read_may_end_early(pair, read, k))
+        return;
     if (is_last != (k + 1 == count))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-OPC-3", 0, read->number,
                        "answer %u of %u to a READ of %u bytes, as %s", k + 1, count, read->bytes,
@@ -207,7 +209,7 @@ void explain_strict_response(struct explain_pair *pair, unsigned direction,
         return;
     if (pkt->op->flags & ROCE_PKT_READ_RESP && pair->pair_hits > 1) { /* others fit before this one */
         judge_pmtu(half, pkt, m);
-        judge_read_response(half, pkt, m);
+        judge_read_response(pair, half, pkt, m);
     }
     if (pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK)
         judge_msn(pair, half, direction, pkt, m);

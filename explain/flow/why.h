@@ -12,28 +12,29 @@
  * retransmission, timeout, read_replay), the second what happened to a packet on its way (findings psn_gap,
  * reordered, duplicate, nak_sequence, rnr, missing_ack, ghost_ack, capture_gap; explain_why.way of the
  * first). */
-#define EXPLAIN_CAUSES(X)                                                               \
-    X(NONE, "none", "")                                                                 \
-    X(UNKNOWN, "unknown", "cannot be told from this capture")                           \
-    X(TIMEOUT, "timeout", "the sender's ack timer ran out")                             \
-    X(STALE_TIMER, "stale_timer", "a timer ran out that an answer should have stopped") \
-    X(NAK_SEQUENCE, "nak_sequence", "a NAK said that a packet is missing")              \
-    X(RNR, "rnr", "the receiver was not ready, and the wait is over")                   \
-    X(IMPLIED_NAK, "implied_nak", "an answer came that skips another")                  \
-    X(RESTART, "restart", "it goes along behind a packet that was sent again")          \
-    X(LOST_BEFORE, "lost_before_capture", "lost before it came to the capture")         \
-    X(LOST_AFTER, "lost_after_capture", "lost behind the capture")                      \
-    X(ANSWER_LOST, "answer_lost", "the answer was lost")                                \
-    X(OVERTAKEN, "overtaken", "others overtook it")                                     \
-    X(COPIED, "copied_by_network", "the network made a copy")                           \
-    X(CAPTURED_TWICE, "captured_twice", "the capture sees each packet twice")           \
-    X(ASKED_AGAIN, "asked_again", "answered again, as the request came again")          \
-    X(CAPTURE_DROPPED, "capture_dropped", "it arrived, and is not in the capture")      \
-    X(BEFORE_CAPTURE, "before_capture", "it is older than the capture")                 \
-    X(CAPTURE_ENDS, "capture_ends", "the capture ends before it could come")            \
-    X(NO_RECEIVE, "no_receive", "the receiver had posted no receive")                   \
-    X(PEER_GONE, "peer_gone", "the other end does not answer any more")                 \
-    X(DAMAGED, "damaged", "it came damaged, and the receiver threw it away")            \
+#define EXPLAIN_CAUSES(X)                                                                      \
+    X(NONE, "none", "")                                                                        \
+    X(UNKNOWN, "unknown", "cannot be told from this capture")                                  \
+    X(TIMEOUT, "timeout", "the sender's ack timer ran out")                                    \
+    X(STALE_TIMER, "stale_timer", "a timer ran out that an answer should have stopped")        \
+    X(NAK_SEQUENCE, "nak_sequence", "a NAK said that a packet is missing")                     \
+    X(SELECTIVE_ACK, "selective_ack", "a selective acknowledgement said that it had not come") \
+    X(RNR, "rnr", "the receiver was not ready, and the wait is over")                          \
+    X(IMPLIED_NAK, "implied_nak", "an answer came that skips another")                         \
+    X(RESTART, "restart", "it goes along behind a packet that was sent again")                 \
+    X(LOST_BEFORE, "lost_before_capture", "lost before it came to the capture")                \
+    X(LOST_AFTER, "lost_after_capture", "lost behind the capture")                             \
+    X(ANSWER_LOST, "answer_lost", "the answer was lost")                                       \
+    X(OVERTAKEN, "overtaken", "others overtook it")                                            \
+    X(COPIED, "copied_by_network", "the network made a copy")                                  \
+    X(CAPTURED_TWICE, "captured_twice", "the capture sees each packet twice")                  \
+    X(ASKED_AGAIN, "asked_again", "answered again, as the request came again")                 \
+    X(CAPTURE_DROPPED, "capture_dropped", "it arrived, and is not in the capture")             \
+    X(BEFORE_CAPTURE, "before_capture", "it is older than the capture")                        \
+    X(CAPTURE_ENDS, "capture_ends", "the capture ends before it could come")                   \
+    X(NO_RECEIVE, "no_receive", "the receiver had posted no receive")                          \
+    X(PEER_GONE, "peer_gone", "the other end does not answer any more")                        \
+    X(DAMAGED, "damaged", "it came damaged, and the receiver threw it away")                   \
     X(SENT_AGAIN, "sent_again", "its sender sent it again")
 
 enum explain_cause {

@@ -17,7 +17,10 @@
 #include "roce/psn.h"
 #include "roce/wire.h"
 
-#define WAITING_MAX 256 /* of a stream; the oldest beyond stay in doubt */
+#define WAITING_MAX     256   /* of a stream; the oldest beyond stay in doubt */
+#define PSNS_AHEAD      65536 /* an answer is no farther ahead of a request that waits for one */
+#define STRANGERS_LEAST 16    /* packets of a sender, */
+#define STRANGERS_SHARE 8 /* and so great a part of all, 1/8, that were lost, and that came from nowhere */
 
 /* A request in doubt, and the next of its stream. */
 struct doubtful {
@@ -54,8 +57,8 @@ static void judge_sent(struct explain_join *j, unsigned from, struct join_packet
              last_ns = join_time_ns(j, !from, there->last_ns);
     bool is_inside = left_ns >= first_ns && left_ns + (uint64_t)j->patience_ns[from] <= last_ns;
     p->fate = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
-    bool is_sure = !is_inside && !p->has_equal &&
-                   (left_ns > last_ns || left_ns + (uint64_t)j->patience_ns[from] < first_ns);
+    bool is_sure =
+        !is_inside && !p->equal && (left_ns > last_ns || left_ns + (uint64_t)j->patience_ns[from] < first_ns);
     p->sure = is_sure ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
 }
 
@@ -71,7 +74,7 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
         p->sure = EXPLAIN_SURE_LIKELY;
     } else if (is_inside) {
         p->fate = EXPLAIN_FATE_MISSED_HERE;
-        if (p->is_doubted || p->has_equal)
+        if (p->is_doubted || p->equal)
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
         else if (!p->icrc) /* another packet may have become it: nothing vouches for its headers */
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
@@ -210,7 +213,8 @@ static enum tale tell(const struct join_packet *answer, const struct join_packet
         roce_opcodes[answer->opcode].flags & ROCE_PKT_AETH && answer->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ;
     if (is_nak && behind == 0)
         return TALE_MISSING;
-    return behind < 0 || (behind == 0 && !is_nak) ? TALE_ARRIVED : TALE_NONE;
+    bool is_covered = behind < 0 && behind > -PSNS_AHEAD; /* farther off it is of another queue pair */
+    return is_covered || (behind == 0 && !is_nak) ? TALE_ARRIVED : TALE_NONE;
 }
 
 /* Says of a waiting request what the answer tells; true: it need not wait any more. */
@@ -354,15 +358,63 @@ static void doubt_arrivals(struct explain_join *j, unsigned from)
     }
 }
 
-/* Of equal packets some came: which of them were lost is not told. */
+/* What left behind one that came, and before another: the capture there was on, if packets kept their order,
+ * at whatever time it had its first and its last. */
+static void doubt_edges(struct explain_join *j, unsigned from)
+{
+    struct join_side *here = &j->side[from];
+    uint32_t first = JOIN_NONE, last = 0;
+    for (uint32_t i = 0; i < here->count; i++) {
+        const struct join_packet *p = &here->packets[i];
+        if (p->other == JOIN_NONE || p->is_copy || p->sure != EXPLAIN_SURE_SHOWN ||
+            j->lanes[p->lane].from != (int)from)
+            continue;
+        first = min_u32(first, i);
+        last = i;
+    }
+    for (uint32_t i = first; i < last && first != JOIN_NONE; i++) {
+        struct join_packet *p = &here->packets[i];
+        if (p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_OUTSIDE && p->sure == EXPLAIN_SURE_LIKELY &&
+            j->lanes[p->lane].from == (int)from)
+            join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_LOST);
+    }
+}
+
+/* Of equal packets some came: which of them were lost is not told. Nor is it of one that an equal packet from
+ * nowhere may be, as long as nobody asks for it. */
 static void leave_equals_open(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from];
     for (uint32_t i = 0; i < here->count; i++) {
         struct join_packet *p = &here->packets[i];
-        if (p->is_open && p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST)
-            join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_ARRIVED);
+        bool is_lost = p->fate == EXPLAIN_FATE_LOST, is_off = p->fate == EXPLAIN_FATE_OUTSIDE;
+        bool may_be_here =
+            p->equal == JOIN_EQUAL_ALONE && p->proof == JOIN_NONE && p->sure == EXPLAIN_SURE_LIKELY;
+        if (p->other == JOIN_NONE && ((is_lost && (p->is_open || may_be_here)) || (is_off && may_be_here)))
+            join_leave_open(p, (enum explain_fate)p->fate, EXPLAIN_FATE_ARRIVED);
     }
+}
+
+/* Many packets left and did not come, and as many came and did not leave, of the same bytes as others: the
+ * clocks were laid so that packets which were sent again are taken for those before them. */
+static bool is_askew(const struct explain_join *j, unsigned from)
+{
+    const struct join_side *here = &j->side[from], *there = &j->side[!from];
+    uint32_t sent = 0, lost = 0, strangers = 0;
+    for (uint32_t i = 0; i < here->count; i++) {
+        const struct join_packet *p = &here->packets[i];
+        bool is_ours = j->lanes[p->lane].from == (int)from && !join_has_ids(&j->lanes[p->lane], from);
+        sent += is_ours;
+        lost += is_ours && p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST;
+    }
+    for (uint32_t i = 0; i < there->count; i++) {
+        const struct join_packet *p = &there->packets[i];
+        bool is_theirs = j->lanes[p->lane].from == (int)from && !join_has_ids(&j->lanes[p->lane], from);
+        strangers += is_theirs && p->sure != EXPLAIN_SURE_SHOWN && (p->equal || p->is_copy) &&
+                     (p->is_copy || p->other == JOIN_NONE);
+    }
+    return lost >= STRANGERS_LEAST && strangers >= STRANGERS_LEAST && lost >= sent / STRANGERS_SHARE &&
+           strangers >= sent / STRANGERS_SHARE;
 }
 
 /* What rests on times is likely, no more, where packets went one way only, so that it is a guess which
@@ -373,7 +425,8 @@ static void doubt(const struct explain_join *j, struct join_packet *p, bool has_
 {
     const struct explain_clock *c = &j->summary.clock;
     bool is_open = c->is_inconsistent || c->is_one_way;
-    if (c->is_inconsistent && !has_ids && p->sure != EXPLAIN_SURE_UNKNOWN)
+    bool is_strange = p->fate == EXPLAIN_FATE_COPY || p->fate == EXPLAIN_FATE_MISSED_HERE;
+    if (c->is_inconsistent && !has_ids && (is_strange || p->sure != EXPLAIN_SURE_UNKNOWN))
         join_leave_open(p, p->fate,
                         p->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED);
     else if (p->sure == EXPLAIN_SURE_SHOWN && (is_open || !has_ids))
@@ -414,7 +467,10 @@ int join_judge(struct explain_join *j)
     for (unsigned from = 0; from < 2; from++) {
         doubt_arrivals(j, from);
         leave_equals_open(j, from);
+        doubt_edges(j, from);
     }
+    for (unsigned from = 0; from < 2; from++)
+        j->summary.clock.is_inconsistent |= is_askew(j, from);
     doubt_times(j);
     return 0;
 }

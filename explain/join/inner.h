@@ -18,6 +18,10 @@ enum join_says { JOIN_SAYS_NOTHING, JOIN_SAYS_COVERS, JOIN_SAYS_ASKS };
 /* What the analysis, which had read up to there, says of a packet. */
 enum join_seen { JOIN_SEEN_NEW, JOIN_SEEN_AGAIN, JOIN_SEEN_TWICE }; /* AGAIN: nobody sent it twice */
 
+/* Whether the other capture has packets equal to this one, though not of its time. ALONE: this one did not
+ * come, and of those one came from nowhere, so that it may be that. */
+enum join_equal { JOIN_EQUAL_NONE, JOIN_EQUAL_THERE, JOIN_EQUAL_ALONE };
+
 /* What a packet is to its stream. */
 enum join_role { JOIN_OTHER, JOIN_REQUEST, JOIN_ANSWER };
 
@@ -34,10 +38,10 @@ struct join_packet {
     uint16_t bytes; /* of the datagram, ICRC included */
     uint16_t ip_id;
     uint8_t role, opcode, syndrome, seen;
+    uint8_t equal;   /* enum join_equal */
     bool is_damaged; /* the ICRC or a header is wrong */
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
-    bool has_equal;  /* the other capture has equal ones, though not of its time */
     bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
     bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
     bool is_overtaken, is_again;
@@ -112,7 +116,7 @@ int join_drop_twice(struct explain_join *j, bool *has_dropped);
 void join_learn(struct explain_join *j);
 
 /* --- align.c --- */
-/* Finds the clock, and at which end each lane begins. 0; -ENOMEM; -ENODATA: no packet is in both. */
+/* Finds the clock, and at which end each lane begins. 0; -ENOMEM; -ENODATA: of no packet is it certain. */
 int join_align(struct explain_join *j);
 
 /* --- match.c --- */

@@ -197,13 +197,17 @@ static int explain_nothing(const struct explain_join *j, struct nornic_error *wh
     char a[200], b[200];
     describe(j, 0, a, sizeof a);
     describe(j, 1, b, sizeof b);
-    bool has_lane = false;
+    bool has_lane = false, has_same = false;
     for (uint32_t i = 0; i < j->side[1].count && !has_lane && j->side[0].count; i++)
         has_lane = j->side[1].packets[i].lane == j->side[0].packets[0].lane;
-    const char *differs = !j->side[0].count || !j->side[1].count ? ""
-                          : has_lane
-                              ? ": the same addresses, but no packet is the same: not of the same time?"
-                              : ": their addresses differ: not the same traffic, or translated (NAT)";
+    for (uint32_t i = 0; i < j->group_count; i++)
+        has_same |= j->groups[i].count[0] && j->groups[i].count[1];
+    const char *differs =
+        !j->side[0].count || !j->side[1].count ? ""
+        : has_same
+            ? ": what is the same is in one more often than in the other, and nothing tells which is which"
+        : has_lane ? ": the same addresses, but no packet is the same: not of the same time?"
+                   : ": their addresses differ: not the same traffic, or translated (NAT)";
     return net_error_set(why, ENODATA, "the first %s; the second %s%s", a, b, differs);
 }
 

@@ -88,8 +88,9 @@ void explain_join_destroy(struct explain_join *join);
  * -EFBIG: it would take more memory than is allowed. */
 int explain_join_take(struct explain_join *join, unsigned side, struct explain_packet *packet);
 
-/* Both captures are read: lays them together. 0; -ENOMEM; -ENODATA where they have nothing in common, with
- * what differs in `why`, to stand behind the files' names. */
+/* Both captures are read: lays them together. 0; -ENOMEM; -ENODATA where they have nothing in common, or
+ * nothing of which it can be told which is which, with what differs in `why`, to stand behind the files'
+ * names. */
 int explain_join_finish(struct explain_join *join, struct nornic_error *why);
 
 /* The next packet of the joined order: it is the record place->record[place->side] of that capture, which

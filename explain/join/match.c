@@ -207,10 +207,10 @@ static void untie(const struct equals *e)
     enum explain_sure sure = is_plain || has_ids || !came ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
     for (uint32_t s = e->sent_at; s < e->sent_end; s++) {
         sent_packet(e, s)->is_doubted = sure != EXPLAIN_SURE_SHOWN;
-        sent_packet(e, s)->has_equal = e->came_count != 0;
+        sent_packet(e, s)->equal = e->came_count ? JOIN_EQUAL_THERE : JOIN_EQUAL_NONE;
     }
     for (uint32_t c = e->came_at; c < e->came_end; c++)
-        came_packet(e, c)->has_equal = e->sent_count != 0;
+        came_packet(e, c)->equal = e->sent_count ? JOIN_EQUAL_THERE : JOIN_EQUAL_NONE;
     if (!sent && e->sent_at > 0)
         take_straggler(e);
     else if (came >= sent)
@@ -252,6 +252,21 @@ static void untie_all(struct equals *e)
     }
 }
 
+/* What left and did not come, and what came and did not leave, though another of its bytes did, may be the
+ * same, where both are of a group without identifications: the clocks were laid a little wrong, or it took
+ * longer than any other. */
+static void note_strangers(const struct equals *e)
+{
+    bool has_stranger = false;
+    for (uint32_t i = 0; i < e->came_count; i++) {
+        const struct join_packet *c = came_packet(e, i);
+        has_stranger |= c->other == JOIN_NONE || (c->is_copy && c->sure != EXPLAIN_SURE_SHOWN);
+    }
+    for (uint32_t i = 0; i < e->sent_count && has_stranger; i++)
+        if (sent_packet(e, i)->other == JOIN_NONE)
+            sent_packet(e, i)->equal = JOIN_EQUAL_ALONE;
+}
+
 static uint32_t list(const struct explain_join *j, const struct join_group *g, unsigned side,
                      struct sight *to)
 {
@@ -279,6 +294,7 @@ int join_match(struct explain_join *j)
         e.sent_count = list(j, g, e.from, e.sent);
         e.came_count = list(j, g, !e.from, e.came);
         untie_all(&e);
+        note_strangers(&e);
     }
     int err = e.sent && e.came ? 0 : -ENOMEM;
     free(e.sent);

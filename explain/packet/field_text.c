@@ -54,13 +54,17 @@ static bool ends_with(const char *name, const char *ending)
 /* Lengths, counts and ports are read in decimal; keys, addresses and sequence numbers in hex. */
 static bool is_decimal(const struct net_field *field)
 {
-    static const char *const endings[] = {"len",     "length",  "port",      "ttl",   "hop_limit", "count",
-                                          "retries", "retry",   "timeout",   "msn",   "wrap",      "cursor",
-                                          "ihl",     "version", "resources", "depth", "vid",       "links"};
+    static const char *const endings[] = {
+        "len",  "length", "port", "ttl",     "hop_limit", "count", "retries", "retry", "timeout", "msn",
+        "wrap", "cursor", "ihl",  "version", "resources", "depth", "vid",     "links", "_ptr",    "ird"};
+    static const char *const names[] = {"mo", "ord", "size"};
     if (field->width_bits <= 8)
         return true;
     for (unsigned i = 0; i < array_len(endings); i++)
         if (ends_with(field->name, endings[i]))
+            return true;
+    for (unsigned i = 0; i < array_len(names); i++)
+        if (strcmp(field->name, names[i]) == 0)
             return true;
     return false;
 }
@@ -73,14 +77,14 @@ static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size
     text[used] = '\0';
 }
 
-/* Names and ids of SMC-R that people gave. */
+/* Names and ids of SMC-R that people gave, and the key of MPA. */
 static bool is_text(enum explain_layer_id layer, const struct net_field *field)
 {
     static const char *const names[] = {"eid", "seid", "host_name"};
     for (unsigned i = 0; i < array_len(names); i++)
         if (explain_layer_is_clc(layer) && strcmp(field->name, names[i]) == 0)
             return true;
-    return false;
+    return layer == EXPLAIN_LAYER_MPA_FRAME;
 }
 
 static void text_of(const uint8_t *bytes, unsigned n, char *text, size_t size)

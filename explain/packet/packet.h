@@ -14,8 +14,9 @@
 #define EXPLAIN_LAYERS_MAX 40
 
 /* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. Of a message of the CM
- * or of SMC-R that the capture cut (a snap length) the layer is shorter than its header, and only the fields
- * before its end are there: explain_layer_has(). All others are whole. */
+ * or of SMC-R that the capture cut (a snap length), and of an FPDU of iWARP that goes on in the next segment
+ * or behind a marker, the layer is shorter than its header, and only the fields before its end are there:
+ * explain_layer_has(). All others are whole. */
 struct explain_layer {
     const struct explain_layer_kind *kind;
     uint32_t offset;    /* from the first byte of the frame */
@@ -29,6 +30,7 @@ enum explain_kind {
     EXPLAIN_SMC_TCP, /* TCP with the SMC-R option, or CLC messages in its payload */
     EXPLAIN_PAUSE,   /* flow control of the link: PAUSE or PFC */
     EXPLAIN_LLDP,    /* LLDP, in which DCBX settles flow control */
+    EXPLAIN_IWARP,   /* TCP that bears iWARP, as the analysis finds: data, and the end of a stream */
 };
 
 /* The network that a packet is of: that of the innermost tunnel that it came in. The same addresses and QPNs

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/packet/registry.h"
 
+#include "iwarp/wire.h"
 #include "net/ether.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"

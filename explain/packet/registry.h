@@ -114,7 +114,21 @@
     X(LLC2_CONFIRM_RKEY, "llc2_confirm_rkey", smcr_confirm_rkey2, "LLC CONFIRM RKEY, version 2")             \
     X(LLC2_TEST_LINK, "llc2_test_link", smcr_test_link2, "LLC TEST LINK, version 2")                         \
     X(LLC2_DELETE_RKEY, "llc2_delete_rkey", smcr_delete_rkey2, "LLC DELETE RKEY, version 2")                 \
-    X(CDC, "cdc", smcr_cdc, "CDC message")
+    X(CDC, "cdc", smcr_cdc, "CDC message")                                                                   \
+    X(MPA_FRAME, "mpa_frame", iwarp_mpa_frame, "MPA Request or Reply of iWARP")                              \
+    X(MPA_ENHANCED, "mpa_enhanced", iwarp_mpa_enhanced, "enhanced connection set-up of MPA")                 \
+    X(MPA_MARKER, "mpa_marker", iwarp_marker, "MPA marker")                                                  \
+    X(MPA, "mpa", iwarp_mpa_length, "MPA: an FPDU of iWARP begins")                                          \
+    X(MPA_CRC, "mpa_crc", iwarp_mpa_crc, "CRC of an FPDU")                                                   \
+    X(DDP, "ddp", iwarp_ctrl, "DDP and RDMAP control")                                                       \
+    X(DDP_TAGGED, "ddp_tagged", iwarp_tagged, "DDP, tagged: into a buffer that the header names")            \
+    X(DDP_UNTAGGED, "ddp_untagged", iwarp_untagged, "DDP, untagged: into a queue of the receiver")           \
+    X(RDMAP_READ_REQ, "rdmap_read_req", iwarp_read_req, "RDMA Read Request of iWARP")                        \
+    X(RDMAP_ATOMIC_REQ, "rdmap_atomic_req", iwarp_atomic_req, "Atomic Request of iWARP")                     \
+    X(RDMAP_ATOMIC_RSP, "rdmap_atomic_rsp", iwarp_atomic_rsp, "Atomic Response of iWARP")                    \
+    X(RDMAP_IMM, "rdmap_imm", iwarp_imm, "Immediate Data of iWARP")                                          \
+    X(RDMAP_TERM, "rdmap_term", iwarp_term, "Terminate of iWARP")                                            \
+    X(RDMAP_TERM_LENGTH, "rdmap_term_length", iwarp_term_length, "length of the segment that was refused")
 
 enum explain_layer_id {
 #define EXPLAIN_LAYER_ENUM_(id, key, header, words) EXPLAIN_LAYER_##id,
@@ -154,6 +168,12 @@ static inline bool explain_layer_is_clc(enum explain_layer_id id)
 static inline bool explain_layer_is_llc(enum explain_layer_id id)
 {
     return id >= EXPLAIN_LAYER_LLC_CONFIRM_LINK && id <= EXPLAIN_LAYER_LLC2_DELETE_RKEY;
+}
+
+/* Of iWARP: MPA, DDP or RDMAP. */
+static inline bool explain_layer_is_iwarp(enum explain_layer_id id)
+{
+    return id >= EXPLAIN_LAYER_MPA_FRAME && id <= EXPLAIN_LAYER_RDMAP_TERM_LENGTH;
 }
 
 #endif

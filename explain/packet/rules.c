@@ -147,6 +147,38 @@ static const struct field_rule {
     {"cdc", "connection_closed", "SMCR-CLS-08"},
     {"cdc", "abnormal_close", "SMCR-ABT-01"},
     {"cdc", NULL, "SMCR-CDC-02"},
+    {"mpa_frame", "m", "IWARP-MPA-04"},
+    {"mpa_frame", "c", "IWARP-MPA-06"},
+    {"mpa_frame", "r", "IWARP-MPA-08"},
+    {"mpa_frame", "s", "IWARP-ECE-01"},
+    {"mpa_frame", "rev", "IWARP-MPA-12"},
+    {"mpa_frame", "pd_len", "IWARP-MPA-15"},
+    {"mpa_frame", "key", "IWARP-MPA-10"},
+    {"mpa_frame", "resv*", "IWARP-MPA-09"},
+    {"mpa_enhanced", "ird", "IWARP-ECE-02"},
+    {"mpa_enhanced", "ord", "IWARP-ECE-02"},
+    {"mpa_enhanced", NULL, "IWARP-ECE-05"},
+    {"mpa_marker", NULL, "IWARP-MARK-03"},
+    {"mpa", "ulpdu_len", "IWARP-FPDU-01"},
+    {"mpa_crc", NULL, "IWARP-FPDU-08"},
+    {"ddp", "l", "IWARP-DDP-01"},
+    {"ddp", "dv", "IWARP-DDP-02"},
+    {"ddp", "resv4", "IWARP-DDP-02"},
+    {"ddp", NULL, "IWARP-RDMAP-01"},
+    {"ddp_tagged", "stag", "IWARP-DDP-23"},
+    {"ddp_tagged", "to", "IWARP-DDP-06"},
+    {"ddp_untagged", "inv_stag", "IWARP-RDMAP-02"},
+    {"ddp_untagged", "qn", "IWARP-RDMAP-04"},
+    {"ddp_untagged", "msn", "IWARP-DDP-04"},
+    {"ddp_untagged", "mo", "IWARP-DDP-05"},
+    {"rdmap_read_req", NULL, "IWARP-RDMAP-09"},
+    {"rdmap_atomic_req", "request_id", "IWARP-ATOM-06"},
+    {"rdmap_atomic_req", "to", "IWARP-ATOM-01"},
+    {"rdmap_atomic_req", NULL, "IWARP-ATOM-08"},
+    {"rdmap_atomic_rsp", NULL, "IWARP-ATOM-06"},
+    {"rdmap_imm", NULL, "IWARP-RDMAP-41"},
+    {"rdmap_term", NULL, "IWARP-RDMAP-29"},
+    {"rdmap_term_length", NULL, "IWARP-RDMAP-32"},
 };
 
 /* A name that ends in * stands for all that begin so. */
@@ -166,7 +198,7 @@ const char *explain_field_rule(enum explain_layer_id layer, const struct net_fie
             return r->rule;
     }
     if (layer == EXPLAIN_LAYER_TCP || explain_layer_is_below_ip(layer) || explain_layer_is_clc(layer) ||
-        explain_layer_is_llc(layer))
+        explain_layer_is_llc(layer) || explain_layer_is_iwarp(layer))
         return NULL;
     return strncmp(field->name, "resv", 4) == 0 ? "ROCE-GEN-5" : NULL;
 }

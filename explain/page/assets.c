@@ -19,6 +19,7 @@ PAGE_STRING(explain_page_js, ".incbin \"explain/page/read.js\"\n"
                              ".incbin \"explain/page/plot.js\"\n"
                              ".incbin \"explain/page/ends.js\"\n"
                              ".incbin \"explain/page/smc.js\"\n"
+                             ".incbin \"explain/page/iwarp.js\"\n"
                              ".incbin \"explain/page/export.js\"\n"
                              ".incbin \"explain/page/tours.js\"\n"
                              ".incbin \"explain/page/page.js\"\n");

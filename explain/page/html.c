@@ -332,6 +332,8 @@ void explain_html_close(struct explain_html *html, struct explain_text *out, uin
     explain_html_put_flows(out, analysis);
     explain_put(out, ",\n");
     explain_html_put_smc(out, analysis);
+    explain_put(out, ",\n");
+    explain_html_put_iwarp(out, analysis);
     explain_put(out, "}</script>\n");
 }
 

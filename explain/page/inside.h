@@ -39,6 +39,8 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
 
 /* Appends the members groups and connections: those of SMC-R. */
 void explain_html_put_smc(struct explain_text *out, const struct explain_analysis *analysis);
+/* Appends the member iwarp: connections of it. */
+void explain_html_put_iwarp(struct explain_text *out, const struct explain_analysis *analysis);
 
 /* explain/page/: each a string. */
 extern const char explain_page_html[], explain_page_css[], explain_page_js[], explain_page_words[];

@@ -166,10 +166,21 @@ function timeText(row) {
   return above < 0 ? '0' : '+' + duration(model.time[i] - model.time[ladder.rows[above]]);
 }
 
+// What the first FPDU of a packet is, and how many begin in it.
+function iwarpLabel(i, layers) {
+  if (layers.some((l) => l.key === 'mpa_frame')) return 'MPA';
+  const fpdus = layers.filter((l) => l.key === 'mpa').length, ddp = layers.find((l) => l.key === 'ddp');
+  if (!ddp) return '';
+  const field = ddp.header.byName.get('opcode'), name = wordFor(field, fieldValue(i, ddp, field)) || 'iWARP';
+  return fpdus > 1 ? `${name} +${fpdus - 1}` : name;
+}
+
 function shortLabel(i) {
   const layers = layoutOf(i).layers;
   const inner = layers.find((l) => /^(cm|clc2?|llc2?)_|^cdc$/.test(l.key));
   if (inner) return inner.key.replace(/^cm_/, '').replace(/^(clc|llc)2/, '$1').toUpperCase().replace(/_/g, ' ');
+  const iwarp = iwarpLabel(i, layers);
+  if (iwarp) return iwarp;
   if (model.opcode[i] < 0) return layers.some((l) => l.key === 'clc') ? 'CLC' : 'TCP';
   const name = opcodeName(i).replace(/^RC /, '');
   const data = model.data[i] && !/ACK/.test(name) ? ` ${model.data[i]} B` : '';

@@ -170,8 +170,8 @@ function drawStory() {
 function drawFlows() {
   const rows = tables.flows.map((f) => {
     const qp = (n) => n ? 'qp ' + n.toString(16).padStart(6, '0') : 'qp ?';
-    const trouble = [['retransmissions', 'again'], ['naks', 'NAK'], ['rnr_naks', 'RNR'], ['cnps', 'CNP'], ['marks', 'ECN']]
-      .filter(([key]) => f[key][0] + f[key][1]).map(([key, word]) => `${f[key][0] + f[key][1]} ${word}`);
+    const trouble = [['retransmissions', 'again'], ['naks', 'NAK'], ['rnr_naks', 'RNR'], ['selective_acks', 'SACK'], ['cnps', 'CNP'], ['marks', 'ECN']]
+      .filter(([key]) => f[key] && f[key][0] + f[key][1]).map(([key, word]) => `${f[key][0] + f[key][1]} ${word}`);
     return make('button', { className: 'flow', ariaPressed: 'false', data: { flow: f.flow } },
       make('b', {}, make('i', { className: 'dot', style: `background:${flowColour(f.flow)}` }), `${f.flow} · ${f.service}`,
         make('small', {}, f.pmtu ? ` PMTU ${f.pmtu}` : '')),
@@ -383,8 +383,10 @@ computeFills();
 model.operations = operations();
 byId('ways-figure').hidden = !model.ends;
 byId('latency-figure').hidden = !model.operations.length;
+byId('psn-figure').hidden = !tables.flows.length && !!tables.iwarp.length;
 drawFlows();
 drawConnections();
+drawIwarp();
 drawFindings();
 drawLegend();
 hands();

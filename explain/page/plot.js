@@ -153,6 +153,7 @@ function drawStrips(node, x, dense) {
 }
 
 function drawPsn() {
+  if (byId('psn-figure').hidden) return;
   const node = byId('psn');
   let low = Infinity, high = -Infinity;
   const dense = new Map();
@@ -289,12 +290,11 @@ function drawLegend() {
   for (let i = 0; i < model.count; i++) present.add(CLASSES[model.cls[i]]);
   const items = LEGEND.filter(([name]) => present.has(name) && name !== 'request').map(([name, words]) =>
     make('span', {}, make('i', { className: 'swatch is-' + name }), words));
+  const stroke = (name, words) => make('span', { id: 'legend-' + name }, make('i', { className: 'stroke is-' + name }), words);
+  const edges = byId('psn-figure').hidden ? [] : [stroke('sent', 'sent edge'), stroke('acked', 'acknowledged edge'),
+    stroke('credit', 'granted by the receiver’s credits'), stroke('window', 'acknowledged + most seen outstanding')];
   byId('legend').replaceChildren(make('span', {}, make('i', { className: 'swatch at-request0' }), 'requests →'),
-    make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items,
-    make('span', {}, make('i', { className: 'stroke is-sent' }), 'sent edge'),
-    make('span', {}, make('i', { className: 'stroke is-acked' }), 'acknowledged edge'),
-    make('span', { id: 'legend-credit' }, make('i', { className: 'stroke is-credit' }), 'granted by the receiver’s credits'),
-    make('span', { id: 'legend-window' }, make('i', { className: 'stroke is-window' }), 'acknowledged + most seen outstanding'));
+    make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items, ...edges);
 }
 
 // --- hands on a plot ---

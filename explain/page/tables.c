@@ -8,6 +8,7 @@
 #include "explain/page/inside.h"
 #include "explain/show/advice.h"
 #include "explain/show/json.h"
+#include "explain/show/json_iwarp.h"
 #include "explain/packet/registry.h"
 #include "roce/counters.h"
 #include "roce/opcode.h"
@@ -184,6 +185,8 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
         put_pair(out, "retransmissions", f->retransmissions);
         put_pair(out, "naks", f->naks);
         put_pair(out, "rnr_naks", f->rnr_naks);
+        if (f->selective_acks[0] + f->selective_acks[1])
+            put_pair(out, "selective_acks", f->selective_acks);
         put_pair(out, "cnps", f->cnps);
         put_pair(out, "marks", f->marks);
         put_pair(out, "pauses", f->pauses);
@@ -216,6 +219,21 @@ void explain_html_put_smc(struct explain_text *out, const struct explain_analysi
             continue;
         explain_put(out, comma);
         explain_json_smc_conn(out, c);
+        comma = ",\n";
+    }
+    explain_put(out, "]");
+}
+
+void explain_html_put_iwarp(struct explain_text *out, const struct explain_analysis *analysis)
+{
+    const char *comma = "";
+    explain_put(out, "\"iwarp\":[");
+    for (uint32_t i = 1; i <= explain_analysis_iwarp_conn_count(analysis); i++) {
+        const struct explain_iwarp_conn *c = explain_analysis_iwarp_conn(analysis, i);
+        if (!c)
+            continue;
+        explain_put(out, comma);
+        explain_json_iwarp_conn(out, c);
         comma = ",\n";
     }
     explain_put(out, "]");

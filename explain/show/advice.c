@@ -12,6 +12,7 @@ static const char *const by_cause[EXPLAIN_CAUSE_COUNT] = {
         "Nothing told the sender of the loss, so it waited for its whole timeout. A smaller "
         "timeout at connection shortens the wait; losing fewer packets avoids it.",
     [EXPLAIN_CAUSE_NAK_SEQUENCE] = LOSS,
+    [EXPLAIN_CAUSE_SELECTIVE_ACK] = LOSS,
     [EXPLAIN_CAUSE_RNR] =
         "The receiving program posts its receives too late, or too few of them: post more and "
         "earlier, or use a shared receive queue. A smaller RNR timer shortens the wait.",
@@ -73,6 +74,22 @@ static const char *const by_kind[EXPLAIN_FINDING_COUNT] = {
         "A link failed, and its connections went on over another: find out why it failed.",
     [EXPLAIN_FIND_SMC_ABORT] =
         "One end broke the connection off: its program closed with unread data, or failed.",
+    [EXPLAIN_FIND_IWARP_CRC] =
+        ("The FPDU was changed behind its CRC: broken memory, something that rewrites TCP data, or a program "
+         "that changed a buffer before it had left."),
+    [EXPLAIN_FIND_IWARP_TERMINATE] =
+        ("The other end refused a message, and the connection has ended: look at the STag, offset "
+         "and length in "
+         "it, at the rights of the region, and at posted receives."),
+    [EXPLAIN_FIND_IWARP_REFUSED] =
+        ("The program at the other end did not want it, or MPA could not agree: markers, CRC, revision, "
+         "IRD and ORD."),
+    [EXPLAIN_FIND_IWARP_GAP] =
+        ("The capture lost packets that the other end acknowledged: give the capturing program a larger "
+         "buffer (tcpdump -B)."),
+    [EXPLAIN_FIND_TCP_AGAIN] =
+        ("TCP repaired a loss, at the cost of time: look for drops on the way. Messages of RDMAP are not "
+         "repeated by it."),
 };
 
 const char *explain_advice(enum explain_finding_kind kind, enum explain_cause cause)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/show/json.h"
 
+#include "explain/show/json_iwarp.h"
 #include "nornic/addr.h"
 #include "roce/counters.h"
 
@@ -238,6 +239,10 @@ void explain_json_flow(struct explain_text *out, const struct explain_flow *f, u
     put_pair(out, "retransmissions", f->retransmissions);
     put_pair(out, "naks", f->naks);
     put_pair(out, "rnr_naks", f->rnr_naks);
+    if (f->selective_acks[0] + f->selective_acks[1]) {
+        put_pair(out, "selective_acks", f->selective_acks);
+        put_pair(out, "probes", f->probes);
+    }
     explain_printf(out, ",\"place\":\"%s\",\"begins_before\":%s", explain_place_key(f->place),
                    f->is_begun_before ? "true" : "false");
     put_pair32(out, "messages_before", f->messages_before);
@@ -324,6 +329,8 @@ static void put_meaning(struct explain_text *out, const struct explain_meaning *
     }
     if (m->smc.group)
         put_smc(out, &m->smc);
+    if (m->iwarp.conn)
+        explain_json_iwarp(out, m);
     if (m->message) {
         explain_put(out, ",\"message\":{\"number\":");
         explain_put_u64(out, m->message);
@@ -355,7 +362,7 @@ static void put_meaning(struct explain_text *out, const struct explain_meaning *
 void explain_json_packet_open(struct explain_text *out, const struct explain_packet *p,
                               const struct explain_meaning *meaning)
 {
-    static const char *const kinds[] = {"other", "roce", "cm", "smc_tcp", "pause", "lldp"};
+    static const char *const kinds[] = {"other", "roce", "cm", "smc_tcp", "pause", "lldp", "iwarp"};
     explain_put(out, "{\"n\":");
     explain_put_u64(out, p->number);
     explain_put(out, ",\"time_ns\":");

@@ -71,6 +71,7 @@ static char stroke(const struct explain_packet *p, const struct explain_meaning 
     for (unsigned i = 0; i < m->remark_count; i++)
         switch (m->remarks[i].kind) {
         case EXPLAIN_FIND_NAK_SEQUENCE:
+        case EXPLAIN_FIND_SELECTIVE_ACK:
         case EXPLAIN_FIND_NAK_FATAL:
         case EXPLAIN_FIND_RNR:
         case EXPLAIN_FIND_CM_REJECT:

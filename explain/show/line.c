@@ -90,7 +90,7 @@ static bool is_bth_cut(const struct explain_packet *p)
 static void put_place(struct explain_text *out, const struct explain_packet *p)
 {
     char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
-    if (p->kind == EXPLAIN_SMC_TCP)
+    if (p->kind == EXPLAIN_SMC_TCP || p->kind == EXPLAIN_IWARP)
         put_ip_addresses(out, p);
     if (p->kind == EXPLAIN_PAUSE || p->kind == EXPLAIN_LLDP)
         put_mac_addresses(out, p);

@@ -78,15 +78,16 @@ static struct flow_state *state_of(struct explain_numbers *numbers, uint32_t flo
     return numbers->flows[flow - 1];
 }
 
-static bool is_sent_again(const struct explain_meaning *m)
+/* The finding that says why it was sent again; NULL: it was not. */
+static const struct explain_finding *again_of(const struct explain_meaning *m)
 {
     for (unsigned i = 0; i < m->remark_count; i++) {
         enum explain_finding_kind kind = m->remarks[i].kind;
         if (kind == EXPLAIN_FIND_RETRANSMISSION || kind == EXPLAIN_FIND_TIMEOUT ||
             kind == EXPLAIN_FIND_READ_REPLAY)
-            return true;
+            return &m->remarks[i];
     }
-    return false;
+    return NULL;
 }
 
 enum explain_cause explain_pause_of(const struct explain_meaning *m, uint64_t *silence_ns)
@@ -227,9 +228,11 @@ static void take_request(struct flow_state *state, const struct explain_packet *
     struct explain_way_numbers *shown = &state->shown.way[m->direction];
     uint32_t end_psn = roce_psn_add(pkt->bth.psn, 1);
     uint64_t silence_ns;
-    bool is_again = is_sent_again(m);
+    const struct explain_finding *again = again_of(m);
+    bool is_again = again != NULL;
     shown->requests++;
     shown->again += is_again;
+    shown->selected += is_again && again->why.cause == EXPLAIN_CAUSE_SELECTIVE_ACK;
     shown->bytes += m->new_bytes;
     if (explain_pause_of(m, &silence_ns) != EXPLAIN_CAUSE_NONE) {
         shown->pauses++;

@@ -32,6 +32,7 @@ struct explain_way_numbers {
     struct explain_latency latency; /* of operations that were answered */
     uint64_t untimed;               /* others that were, whose records are out of order */
     uint64_t requests, again;       /* packets in all, and those sent again */
+    uint64_t selected;              /* of the latter: for a selective acknowledgement */
     uint64_t bytes;                 /* of messages and READ answers, once each */
     uint32_t most_psns;             /* outstanding at once */
     uint64_t pauses, paused_ns;     /* silences that a timeout or the wait after an RNR NAK ended */

@@ -4,51 +4,18 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "explain/story/quantiles.h"
 #include "explain/story/story.h"
 #include "explain/story/units.h"
 #include "nornic/addr.h"
 #include "roce/opcode.h"
 
-/* Of the operations of one end that were answered. Where the capture misses packets, an operation that a
- * later answer told of may have had its own, sooner: it is left out. Where the clocks of the two directions
- * differ all are. */
-struct quantiles {
-    uint64_t count, left_out, min, p50, p90, p99, max;
-};
-
-static struct quantiles quantiles_of(const struct explain_flow_numbers *n, const struct explain_flow *f,
-                                     unsigned d)
+/* Where the capture misses packets, an operation that a later answer told of may have had its own, sooner: it
+ * is left out. Where the clocks of the two directions differ all are. */
+static struct explain_quantiles quantiles_of(const struct explain_flow_numbers *n,
+                                             const struct explain_flow *f, unsigned d)
 {
-    static struct explain_latency l; /* emptied each time */
-    const struct explain_latency *from = &n->way[d].latency;
-    l = (struct explain_latency){0};
-    if (explain_is_timed(f))
-        explain_latency_merge(&l, from, n->is_holey);
-    return (struct quantiles){.count = l.all.count,
-                              .left_out = from->all.count - l.all.count + n->way[d].untimed,
-                              .min = l.all.min,
-                              .p50 = explain_latency_quantile(&l, 0.5),
-                              .p90 = explain_latency_quantile(&l, 0.9),
-                              .p99 = explain_latency_quantile(&l, 0.99),
-                              .max = l.all.max};
-}
-
-static void put_latency(struct explain_text *out, const struct quantiles *q)
-{
-    if (q->count) {
-        explain_printf(out, "; latency of %" PRIu64 ": median ", q->count);
-        explain_put_duration(out, q->p50);
-        explain_put(out, ", 99 % ");
-        explain_put_duration(out, q->p99);
-        explain_put(out, ", most ");
-        explain_put_duration(out, q->max);
-    }
-    if (q->left_out)
-        explain_printf(out,
-                       "%s%" PRIu64 " left out, whose own answer the capture may miss, or has out of order",
-                       q->count ? " (" : "; latency of ", q->left_out);
-    if (q->left_out && q->count)
-        explain_put(out, ")");
+    return explain_quantiles_of(&n->way[d].latency, n->way[d].untimed, explain_is_timed(f), n->is_holey);
 }
 
 static void put_way(struct explain_text *out, const struct explain_flow_numbers *n,
@@ -62,11 +29,11 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
     explain_put_bytes(out, w->bytes);
     explain_put(out, ", ");
     explain_put_rate(out, explain_goodput(n, d));
-    struct quantiles q = quantiles_of(n, f, d);
+    struct explain_quantiles q = quantiles_of(n, f, d);
     if (!explain_is_timed(f))
         explain_put(out, "; latency cannot be told, as the clocks of the directions differ");
     else
-        put_latency(out, &q);
+        explain_put_quantiles(out, &q);
     if (f->rtt_ns[d]) {
         explain_put(out, "; RTT ");
         explain_put_duration(out, f->rtt_ns[d]);
@@ -78,6 +45,8 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
     }
     if (w->again)
         explain_printf(out, "; %.1f %% sent again", 100.0 * (double)w->again / (double)w->requests);
+    if (w->selected)
+        explain_printf(out, ", %" PRIu64 " for selective acknowledgements", w->selected);
     if (w->pauses) {
         explain_put(out, "; ");
         explain_put_count(out, w->pauses, "pause", "pauses");
@@ -111,15 +80,11 @@ static void put_way_json(struct explain_text *out, const struct explain_flow_num
     explain_printf(out,
                    ",\"most_psns\":%u,\"pauses\":%" PRIu64 ",\"paused_ns\":%" PRIu64 ",\"rtt_ns\":%" PRIu64,
                    explain_is_timed(f) ? w->most_psns : 0, w->pauses, w->paused_ns, f->rtt_ns[d]);
-    struct quantiles q = quantiles_of(n, f, d);
+    if (w->selected)
+        explain_printf(out, ",\"selected\":%" PRIu64, w->selected);
+    struct explain_quantiles q = quantiles_of(n, f, d);
     explain_printf(out, ",\"operations\":%" PRIu64, w->latency.all.count + w->untimed);
-    if (q.left_out)
-        explain_printf(out, ",\"latency_left_out\":%" PRIu64, q.left_out);
-    if (q.count)
-        explain_printf(out,
-                       ",\"latency_ns\":{\"min\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p90\":%" PRIu64
-                       ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 "}",
-                       q.min, q.p50, q.p90, q.p99, q.max);
+    explain_quantiles_json(out, &q);
     explain_put(out, "}");
 }
 
@@ -174,7 +139,7 @@ void explain_flows_csv_head(struct explain_text *out)
 {
     explain_put(out, "flow,direction,from,to,from_qpn,to_qpn,messages,bytes,goodput_bps,requests,sent_again,"
                      "most_psns,pauses,paused_ns,rtt_ns,operations,latency_p50_ns,latency_p90_ns,"
-                     "latency_p99_ns,latency_max_ns\n");
+                     "latency_p99_ns,latency_max_ns,sent_again_selectively\n");
 }
 
 void explain_flows_csv(struct explain_text *out, const struct explain_numbers *numbers,
@@ -184,15 +149,15 @@ void explain_flows_csv(struct explain_text *out, const struct explain_numbers *n
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     for (unsigned d = 0; n && d < 2; d++) {
         const struct explain_way_numbers *w = &n->way[d];
-        struct quantiles q = quantiles_of(n, f, d);
+        struct explain_quantiles q = quantiles_of(n, f, d);
         explain_printf(out, "%u,%u,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%.0f,%" PRIu64 ",%" PRIu64 ",%u",
                        index, d, nornic_addr_str(&f->addr[d], a), nornic_addr_str(&f->addr[1 - d], b),
                        f->qpn[d], f->qpn[1 - d], f->messages[d], w->bytes, explain_goodput(n, d), w->requests,
                        w->again, explain_is_timed(f) ? w->most_psns : 0);
         explain_printf(out,
                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                       ",%" PRIu64 "\n",
+                       ",%" PRIu64 ",%" PRIu64 "\n",
                        w->pauses, w->paused_ns, f->rtt_ns[d], w->latency.all.count + w->untimed, q.p50, q.p90,
-                       q.p99, q.max);
+                       q.p99, q.max, w->selected);
     }
 }

@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/story/iwarp.h"
 #include "explain/story/units.h"
-#include "net/tcp.h"
 #include "nornic/addr.h"
 #include "roce/opcode.h"
 
 #define ADDRS_MAX 64 /* are told apart */
-#define KEY_BYTES 16 /* with which MPA begins */
 
 static void note(struct explain_story_count *c, uint64_t number, bool is_likely)
 {
@@ -37,25 +36,16 @@ static bool is_restart(const struct explain_finding *f)
 static void note_restart(struct explain_story *story, const struct explain_finding *f)
 {
     const struct explain_why *why = &f->why;
+    if (why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK) { /* one may ask for several */
+        bool is_same = story->restarts[why->cause].count && story->sack_number == why->evidence[0].number;
+        story->sack_number = why->evidence[0].number;
+        if (!is_same)
+            note(&story->restarts[why->cause], story->sack_number, why->sure == EXPLAIN_SURE_LIKELY);
+        return;
+    }
     note(&story->restarts[why->cause],
          why->trigger && why->cause != EXPLAIN_CAUSE_STALE_TIMER ? why->trigger : f->number,
          why->sure == EXPLAIN_SURE_LIKELY);
-}
-
-/* TCP that begins as iWARP does (RFC 5044, 7.1). */
-static bool is_iwarp(const struct explain_packet *packet)
-{
-    static const char *const keys[] = {"MPA ID Req Frame", "MPA ID Rep Frame"};
-    const struct explain_layer *last = packet->layer_count ? &packet->layers[packet->layer_count - 1] : NULL;
-    if (!last || last->kind->id != EXPLAIN_LAYER_TCP)
-        return false;
-    struct net_tcp tcp;
-    net_tcp_get(&tcp, packet->frame + last->offset);
-    uint32_t data = last->offset + tcp.data_offset * 4u;
-    for (unsigned i = 0; i < array_len(keys) && data + KEY_BYTES <= packet->len_bytes; i++)
-        if (memcmp(packet->frame + data, keys[i], KEY_BYTES) == 0)
-            return true;
-    return false;
 }
 
 static bool is_resumed(const struct explain_meaning *m)
@@ -72,11 +62,8 @@ void explain_story_take(struct explain_story *story, const struct explain_packet
 {
     story->first_ns = story->packets++ ? story->first_ns : packet->time_ns;
     story->last_ns = max_u64(story->last_ns, packet->time_ns);
-    if (packet->kind == EXPLAIN_OTHER) { /* what else went over the wire is no part of it */
-        if (!story->iwarp_number && is_iwarp(packet))
-            story->iwarp_number = packet->number;
+    if (packet->kind == EXPLAIN_OTHER) /* what else went over the wire is no part of it */
         return;
-    }
     if (m->is_recapture)
         return;
     bool is_unread = packet->kind == EXPLAIN_ROCE && packet->verdict != ROCE_RX_TAKEN &&
@@ -181,10 +168,7 @@ static void put_unread(struct explain_text *out, const struct explain_story *sto
 
 static void put_no_flow(struct explain_text *out, const struct explain_story *story)
 {
-    if (story->iwarp_number)
-        explain_printf(out, "This is iWARP, RDMA over TCP (#%" PRIu64 "), which is not explained here: ",
-                       story->iwarp_number);
-    else if (story->unread)
+    if (story->unread)
         put_unread(out, story);
     else
         explain_put(out, "No connected queue pairs speak here: ");
@@ -226,11 +210,12 @@ static void put_twice(struct explain_text *out, const struct explain_analysis *a
 static void put_what(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
                      const struct explain_analysis *analysis)
 {
-    if (!sum->flows) {
+    bool is_iwarp = !sum->flows && explain_story_iwarp(out, analysis);
+    if (!sum->flows && !is_iwarp) {
         put_no_flow(out, story);
     } else if (sum->only) {
         put_flow(out, sum);
-    } else {
+    } else if (sum->flows) {
         struct sum both = {.messages = {sum->messages[0] + sum->messages[1]},
                            .bytes = {sum->bytes[0] + sum->bytes[1]}};
         explain_put_count(out, sum->flows, "flow", "flows");
@@ -241,6 +226,8 @@ static void put_what(struct explain_text *out, const struct explain_story *story
     explain_put(out, " in ");
     explain_put_duration(out, span_of(story));
     put_smc(out, analysis);
+    if (sum->flows)
+        explain_story_iwarp_too(out, analysis);
     if (sum->only && sum->has_answers && !sum->only->packets[0] != !sum->only->packets[1])
         explain_put(out, "; the other direction is not in this capture");
     put_twice(out, analysis);
@@ -287,6 +274,7 @@ static void put_restarts(struct explain_text *out, const struct explain_story *s
         const char *one, *many;
     } parts[] = {
         {EXPLAIN_CAUSE_NAK_SEQUENCE, "NAK", "NAKs"},
+        {EXPLAIN_CAUSE_SELECTIVE_ACK, "selective acknowledgement", "selective acknowledgements"},
         {EXPLAIN_CAUSE_TIMEOUT, "timeout", "timeouts"},
         {EXPLAIN_CAUSE_STALE_TIMER, "timer that an answer should have stopped",
          "timers that answers should have stopped"},
@@ -314,7 +302,8 @@ static bool is_told_elsewhere(const struct explain_story *story, enum explain_fi
 {
     if (kind == EXPLAIN_FIND_PSN_GAP)
         return is_again || story->found[EXPLAIN_FIND_CAPTURE_GAP].count || story->missing > story->late;
-    return is_again && (kind == EXPLAIN_FIND_NAK_SEQUENCE || kind == EXPLAIN_FIND_RNR);
+    return is_again && (kind == EXPLAIN_FIND_NAK_SEQUENCE || kind == EXPLAIN_FIND_SELECTIVE_ACK ||
+                        kind == EXPLAIN_FIND_RNR);
 }
 
 /* Packets that never came, where nothing was sent again. */
@@ -336,6 +325,9 @@ static void put_further(struct explain_text *out, const struct explain_story *st
         const char *one, *many;
     } parts[] = {
         {EXPLAIN_FIND_NAK_SEQUENCE, "NAK says that a packet is missing", "NAKs say that packets are missing"},
+        {EXPLAIN_FIND_SELECTIVE_ACK, "selective acknowledgement lacks a packet",
+         "selective acknowledgements lack packets"},
+        {EXPLAIN_FIND_PROBE, "probe asked what had come", "probes asked what had come"},
         {EXPLAIN_FIND_RNR, "packet found no receive", "packets found no receive"},
         {EXPLAIN_FIND_PSN_GAP, "gap is in the PSNs", "gaps are in the PSNs"}, /* filled later */
         {EXPLAIN_FIND_NAK_FATAL, "NAK ended a connection", "NAKs ended connections"},
@@ -371,6 +363,27 @@ static void put_further(struct explain_text *out, const struct explain_story *st
          "sides of connections moved to another link"},
         {EXPLAIN_FIND_SMC_LOST, "connection lost data in a failover", "times data was lost in a failover"},
         {EXPLAIN_FIND_SMC_ABORT, "connection was aborted", "connections were aborted"},
+        {EXPLAIN_FIND_TCP_AGAIN, "segment was sent again by TCP, of which RDMAP sees nothing",
+         "segments were sent again by TCP, of which RDMAP sees nothing"},
+        {EXPLAIN_FIND_IWARP_GAP, "piece of an iWARP stream is not in this capture",
+         "pieces of iWARP streams are not in this capture"},
+        {EXPLAIN_FIND_IWARP_REFUSED, "iWARP connection was refused", "iWARP connections were refused"},
+        {EXPLAIN_FIND_IWARP_SETUP, "MPA frame is wrong", "times an MPA frame is wrong"},
+        {EXPLAIN_FIND_IWARP_EARLY, "FPDU came before its turn", "FPDUs came before their turn"},
+        {EXPLAIN_FIND_IWARP_CRC, "FPDU has a bad CRC", "FPDUs have a bad CRC"},
+        {EXPLAIN_FIND_IWARP_FRAMING, "FPDU cannot be", "FPDUs cannot be"},
+        {EXPLAIN_FIND_IWARP_SEQUENCE, "MSN, MO or TO is out of sequence",
+         "MSNs, MOs or TOs are out of sequence"},
+        {EXPLAIN_FIND_IWARP_OPCODE, "segment is what its opcode forbids",
+         "segments are what their opcodes forbid"},
+        {EXPLAIN_FIND_IWARP_RESPONSE, "response answers nothing, or something else",
+         "responses answer nothing, or something else"},
+        {EXPLAIN_FIND_IWARP_LIMIT, "Read is more than was agreed", "Reads are more than was agreed"},
+        {EXPLAIN_FIND_IWARP_TERMINATE, "stream was terminated", "streams were terminated"},
+        {EXPLAIN_FIND_IWARP_AFTER_END, "message is behind a Terminate", "messages are behind a Terminate"},
+        {EXPLAIN_FIND_IWARP_CUT_OFF, "stream ended within an FPDU", "streams ended within an FPDU"},
+        {EXPLAIN_FIND_IWARP_UNANSWERED, "Read or atomic has no answer here",
+         "Reads or atomics have no answer here"},
         {EXPLAIN_FIND_LOST_ON_WAY, "packet was lost on its way", "packets were lost on their way"},
         {EXPLAIN_FIND_DAMAGED_ON_WAY, "packet was damaged on its way", "packets were damaged on their way"},
     };
@@ -397,11 +410,13 @@ static void put_clocks(struct explain_text *out, const struct explain_story *sto
 }
 
 /* Empty where there is nothing to tell. */
-static void put_trouble(struct explain_text *out, const struct explain_story *story, const struct sum *sum)
+static void put_trouble(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
+                        const struct explain_analysis *analysis)
 {
     if (sum->again)
         put_restarts(out, story, sum);
-    else if (sum->flows)
+    else if (sum->flows ||
+             (explain_analysis_iwarp_conn_count(analysis) && !story->found[EXPLAIN_FIND_TCP_AGAIN].count))
         explain_put(out, "Nothing was sent again");
     put_clocks(out, story, sum);
     put_further(out, story, sum->again);
@@ -489,7 +504,7 @@ bool explain_story_sentence(struct explain_text *out, const struct explain_story
     if (i == 0)
         put_what(&sentence, story, &sum, analysis);
     else if (i == 1)
-        put_trouble(&sentence, story, &sum);
+        put_trouble(&sentence, story, &sum, analysis);
     else
         put_cost(&sentence, story, &sum, analysis, numbers);
     bool has_any = sentence.len;

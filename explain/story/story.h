@@ -14,15 +14,15 @@
 struct explain_story {
     uint64_t packets, first_ns, last_ns;
     uint64_t explained, explained_first_ns, explained_last_ns; /* those that are not of other protocols */
-    uint64_t iwarp_number;                                     /* the first packet that is iWARP's; 0: none */
     uint64_t unread, unread_number; /* of RoCE, cut within their headers; and the first of these */
     struct explain_story_count {
         uint64_t count, likely; /* in all, and those of which the cause is likely */
         uint64_t number;        /* of the packet that shows the first */
     } found[EXPLAIN_FINDING_COUNT], restarts[EXPLAIN_CAUSE_COUNT];
-    uint64_t missing; /* packets that left a gap in the PSNs, */
-    uint64_t late;    /* and those that came later than others */
-    uint64_t idle_ns; /* silences of the whole capture before something was sent again */
+    uint64_t sack_number; /* the newest selective acknowledgement for which something was sent again */
+    uint64_t missing;     /* packets that left a gap in the PSNs, */
+    uint64_t late;        /* and those that came later than others */
+    uint64_t idle_ns;     /* silences of the whole capture before something was sent again */
 };
 
 /* Takes a packet in the order of the capture, and the findings of the end. */

@@ -429,7 +429,7 @@ static void *raise_often(void *arg)
     struct foreign *f = arg;
     for (int i = 0; i < 200 && !atomic_load(&is_enough); i++) {
         host_event_queue_push(&f->dev->events,
-                              &(struct roce_event){.type = NORNIC_EVENT_CQ_ERR, .cq = f->cq});
+                              &(struct host_event){.type = NORNIC_EVENT_CQ_ERR, .cq = f->cq});
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
     return NULL;

@@ -207,7 +207,8 @@ static const struct {
     {"perf --port memory --cc=gain=0", "--cc gain 0"},
     {"perf --port memory --cc=frob=1", "give NAME=VALUE, where NAME is one of line-rate"},
     {"perf --port eth0",
-     "--port eth0: give udp:ADDRESS, udp:INTERFACE, xdp:INTERFACE, packet:INTERFACE or memory"},
+     "--port eth0: give udp:ADDRESS, udp:INTERFACE, iwarp:ADDRESS, iwarp:INTERFACE, xdp:INTERFACE, "
+     "packet:INTERFACE or memory"},
     {"pingpong --port memory --transport ud -m 1024", "a datagram has no path MTU"},
     {"pingpong --port memory -q 2", "--num-qp 2 goes with --transport srq only"},
     {"pingpong --port memory --transport srq -q 257", "1 to 256"},

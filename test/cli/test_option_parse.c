@@ -242,7 +242,8 @@ Test(option_parse, mistakes_name_the_option_the_value_and_the_remedy)
             PARSE("--mtu", "1000", "h"));
     refused("nornic test: --shape flat: give round, square or other", PARSE("--shape", "flat", "h"));
     refused("nornic test: --colour red: give auto, always or never", PARSE("--colour", "red", "h"));
-    refused("nornic test: --port eth0: give udp:ADDRESS, udp:INTERFACE, xdp:INTERFACE, packet:INTERFACE "
+    refused("nornic test: --port eth0: give udp:ADDRESS, udp:INTERFACE, iwarp:ADDRESS, iwarp:INTERFACE, "
+            "xdp:INTERFACE, packet:INTERFACE "
             "or memory",
             PARSE("--port", "eth0", "h"));
     refused("nornic test: --loss 0.00001%: the smallest rate is 1ppm (0.0001%); give 0% for none",

@@ -301,6 +301,22 @@ Test(reports, pingpong_tells_of_each_transport_what_it_has)
 
 /* --- the peers --- */
 
+/* A peer's node is a device of the programs' API. */
+static struct nornic_dev *peer_devices[2];
+
+static struct cli_node open_peer_node(void)
+{
+    const struct nornic_dev_config memory = {NORNIC_INIT(memory), .no_thread = true};
+    cr_assert_eq(nornic_dev_open_pair(&memory, peer_devices, NULL), 0);
+    return (struct cli_node){.api = peer_devices[0], .dev = host_dev_of(peer_devices[0]), .memory = true};
+}
+
+static void close_peer_node(void)
+{
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(nornic_dev_close(peer_devices[i], NULL), 0);
+}
+
 static void print_peer(const struct peer *peer)
 {
     begin_print();
@@ -313,7 +329,7 @@ Test(reports, peers_for_people)
     struct peer_options o = {.connections = 2, .size_bytes = 100, .service_port = 7471};
     struct peer_kind kind = {.stock = "ucmatose"};
     struct peer p = {
-        .options = &o, .kind = &kind, .node = nodes[0], .sent = 10, .received = 9, .verified = 9};
+        .options = &o, .kind = &kind, .node = open_peer_node(), .sent = 10, .received = 9, .verified = 9};
     print_peer(&p);
     cr_expect_str_eq(printed, "10 messages sent, 9 received, 9 of them verified; 0 packets retransmitted\n");
     p.verified = 0;
@@ -326,6 +342,7 @@ Test(reports, peers_for_people)
     peer_say_listening(&p);
     end_print();
     cr_expect_str_eq(printed, "listening on service port 7471\n");
+    close_peer_node();
 }
 
 Test(reports, peers_for_scripts)
@@ -335,7 +352,7 @@ Test(reports, peers_for_scripts)
     struct peer_kind kind = {.stock = "ucmatose"};
     struct peer p = {.options = &o,
                      .kind = &kind,
-                     .node = nodes[0],
+                     .node = open_peer_node(),
                      .sent = 10,
                      .received = 9,
                      .verified = 8,
@@ -361,4 +378,5 @@ Test(reports, peers_for_scripts)
     peer_say_listening(&p);
     end_print();
     cr_expect_str_eq(printed, "{\"listening\": 7471}\n");
+    close_peer_node();
 }

@@ -62,7 +62,7 @@ serve() {
     done
     return 1
 }
-for port in packet xdp; do
+for port in packet xdp iwarp; do
     for host in 10.77.0.1 fd77::1; do
         name=rc_cm_${port}_$host
         serve "${in_a[@]}" "$examples/rc_cm" server $port:nna

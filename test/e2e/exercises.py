@@ -121,6 +121,13 @@ def failed_swap():
     return None
 
 
+def lacking(p):
+    """The packets that a selective acknowledgement says are missing: the expected one, and zeros before its last 1."""
+    bits = ''.join(format(byte, '08b') for byte in p.ext[16:])
+    return 1 + bits.rstrip('0').count('0')
+
+
+SELECTIVE, SACK = 'nornic_sack', 0xf1
 RNR, LOST_ACK, LATE, CREDITS, MARKED = 'rc_rnr', 'lossy_ackloss', 'nornic_reorder', 'nornic_credits', 'nornic_cnp'
 first_rnr = first(RNR, is_rnr).n
 refused = first(CREDITS, is_rnr)
@@ -151,6 +158,11 @@ answers = {
     'reorder-1': late(LATE)[0],
     'reorder-2': first(LATE, lambda p: p.syndrome == 0x60).n,
     'reorder-3': len(set(again(LATE)) - set(late(LATE))),
+    'sack-1': first(SELECTIVE, lambda p: p.op == SACK and not p.ext[4] & 1).n,
+    'sack-2': sum(n <= 53 for n in again(SELECTIVE)),
+    'sack-3': next(n for n in again(SELECTIVE) if n > 88),
+    'sack-4': lacking(capture(SELECTIVE)[155]),
+    'sack-5': first(SELECTIVE, lambda p: p.n > 156 and p.op == SACK and p.ext[4] & 2).n,
     'atomic-1': next(n for n in again(LOST_ACK) if capture(LOST_ACK)[n - 1].op == FETCH_ADD),
     'atomic-2': int.from_bytes(first(LOST_ACK, lambda p: p.n > 56 and p.op == ATOMIC_ACK).ext[4:12], 'big'),
     'atomic-3': failed_swap(),

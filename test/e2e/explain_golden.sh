@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What `nornic explain` says of the captures of real peers, compared with pcaps/golden: the first 80 lines of text
-# of each (NAME.txt), packets of each kind drawn (verbose.txt), two captures as JSON (NAME.json), and digests of
+# of each (NAME.txt), packets of each kind drawn (verbose.txt), three captures as JSON (NAME.json), and digests of
 # the whole text and JSON of all (digests). `test/e2e/explain_golden.sh write` renews them: then look at the diff.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,18 +12,21 @@ drawn=(rc_write_1024:1 rc_write_1024:2 rc_write_1024:29 rc_write_1024:30 rc_read
     rc_atomic:2 rc_sendinv:14 rc_ipv6_write_1024:1 rc_vlan:6 uc:1 ud_4:11 cm_disc:1 cm_disc:2 cm_disc:3
     cm_reject:6 cm_lossy:11 cm_lossy:13 cm_udaddy:1 cm_udaddy:3
     smc_first:1 smc_first:4 smc_first:6 smc_first:8 smc_first:10 smc_first:14 smc_first:20 smcfb_eid:6
-    smcr_failover:1 smcr_failover:2 smcr_failover:3 smcr_failover:4 smcr_failover:8 smcr_failover:12)
+    smcr_failover:1 smcr_failover:2 smcr_failover:3 smcr_failover:4 smcr_failover:8 smcr_failover:12
+    iwarp/crc_rping_100:4 iwarp/crc_rping_100:10 iwarp/crc_rping_100:11 iwarp/term_badread:9)
 
 # make_all DIRECTORY: everything that is compared
 make_all() {
     local pcap name one
     mkdir -p "$1"
-    for pcap in pcaps/*.pcap; do
-        name=$(basename "$pcap" .pcap)
+    for pcap in pcaps/*.pcap pcaps/iwarp/*.pcap; do
+        name=${pcap#pcaps/}
+        name=${name%.pcap}
+        name=${name/\//_}
         timeout 60 "$nornic" explain "$pcap" >"$tmp/text" || return 1
         timeout 60 "$nornic" explain --json "$pcap" >"$tmp/json" || return 1
         head -$lines "$tmp/text" >"$1/$name.txt"
-        case $name in rc_sendinv | cm_udaddy) cp "$tmp/json" "$1/$name.json" ;; esac
+        case $name in rc_sendinv | cm_udaddy | iwarp_p2p_64) cp "$tmp/json" "$1/$name.json" ;; esac
         echo "$name text $(sha256sum <"$tmp/text" | cut -c1-16) json $(sha256sum <"$tmp/json" | cut -c1-16)"
     done >"$1/digests"
     for one in "${drawn[@]}"; do

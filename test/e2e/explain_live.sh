@@ -115,4 +115,28 @@ if ended && [ "$(grep -c '"aeth":' "$tmp/json.out")" = 4 ] && [ "$(grep -c '"n":
 then ok json_filter_and_count; else notok json_filter_and_count "$(cut -c1-200 "$tmp/json.out")"; fi
 watching time --duration 500ms --ladder || notok begins_time "$(cat "$tmp/time.err")"
 if ended && grep -q '^0 packets' "$tmp/time.out"; then ok duration; else notok duration "$(cat "$tmp/time.out")"; fi
+
+# --- iWARP, which is looked for in all of TCP ---
+refuse iwarp_of_a_file "--iwarp" --iwarp pcaps/rc_rnr.pcap
+watching iwarp --iwarp || notok begins_iwarp "$(cat "$tmp/iwarp.err")"
+start "${in_a[@]}" python3 test/e2e/explain_live_iwarp.py pcaps/iwarp/crc_mix.pcap serve 10.77.0.1 7504
+listening "$ns_a" 7504
+run "${in_b[@]}" python3 test/e2e/explain_live_iwarp.py pcaps/iwarp/crc_mix.pcap call 10.77.0.1 7504
+finish
+[ $rc = 0 ] && [ $server_rc = 0 ] || notok traffic_of_iwarp "client $rc: $err; server $server_rc: $server_err"
+start "${in_a[@]}" python3 -m http.server -b 10.77.0.1 7505
+listening "$ns_a" 7505
+"${in_b[@]}" timeout 10 python3 -c 'import urllib.request; urllib.request.urlopen("http://10.77.0.1:7505/").read()' \
+    || notok traffic_of_others "no answer"
+kill "$server"
+for ((i = 0; i < 100; i++)); do
+    [ "$(grep -c 'FIN: this side' "$tmp/iwarp.out")" -ge 2 ] && break
+    sleep 0.1
+done
+kill -INT "$watcher"
+# The FPDUs of both sides, as of the capture that they were taken from; nothing of the other connection
+"$nornic" explain pcaps/iwarp/crc_mix.pcap | grep -o 'there .*' | sed 's/, closed//g' >"$tmp/wanted"
+if ended && grep -o 'there [0-9].*' "$tmp/iwarp.out" | sed 's/, closed//g' | cmp -s - "$tmp/wanted" &&
+    ! grep -q 7505 "$tmp/iwarp.out" && grep -q 'RDMA Read Response .* of 2900, for #' "$tmp/iwarp.out"
+then ok iwarp_as_it_comes; else notok iwarp_as_it_comes "$(cat "$tmp/wanted"; tail -5 "$tmp/iwarp.out")"; fi
 exit $status

@@ -672,6 +672,47 @@ def bad_bits(b):
         same(icrc['found'][2:] in text and icrc['expected'][2:] in text, True, text)
 
 
+def iwarp(b):
+    """Pages of iWARP: the same layers, words and findings as --json; connections that a click shows alone."""
+    paths = sorted(glob.glob('pcaps/iwarp/*.pcap'))
+    wanted, at_end = as_json(*paths)
+    page, one = page_of('iwarp.html', '--whole', *paths), page_of('iwarp_one.html', 'pcaps/iwarp/crc_mix.pcap')
+
+    @case('page-of-iwarp-is-as-json-has-it')
+    def _():
+        b.open(page)
+        got = json.loads(b.run(ALL_PACKETS))
+        same(len(got), len(wanted), 'packets')
+        for g, w in zip(got, wanted):
+            # a field that the capture cut is named, and is not in --json
+            layers = {key: {name: value for name, value in fields.items() if value != '(not captured)'}
+                      for key, fields in g['layers'].items()}
+            same(layers, w['layers'], 'packet %d' % w['n'])
+            same((g['n'], g['words'], g['answers']), (w['n'], w['words'], w.get('answers', 0)), 'packet')
+        found = [f['kind'] for p in wanted for f in p['remarks']] + [f['kind'] for f in at_end]
+        same(collections.Counter(f['kind'] for f in json.loads(b.run(ALL_FINDINGS))), collections.Counter(found))
+
+    for width, height in WIDTHS:
+        @case('page-%d-wide-lists-connections-of-iwarp' % width)
+        def _():
+            b.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
+            b.open(page)
+            same(b.run('document.documentElement.scrollWidth <= innerWidth'), True, 'nothing sticks out')
+            text = explain('--json', *paths)
+            conns = [json.loads(line)['iwarp_connection'] for line in text.splitlines() if '"iwarp_connection"' in line]
+            same(b.run('document.querySelectorAll("#iwarp [data-iwarp]").length'), len(conns), 'connections')
+            alone = sum(p.get('iwarp', {}).get('connection') == 6 for p in wanted)
+            b.click('#iwarp [data-iwarp="6"]')
+            settle(b, SHOWN, alone, 'the packets of connection 6')
+            b.click('#iwarp [data-iwarp="6"]')
+            settle(b, SHOWN, len(wanted), 'all again')
+            b.open(one, '#14')
+            same(b.run('document.getElementById("psn-figure").hidden'), True, 'no PSNs, no plot of them')
+            labels = b.run('[...document.querySelectorAll(".row .label")].map((n) => n.textContent).join()')
+            same('MPA,MPA,Send,RDMA Read Request,RDMA Read Response,RDMA Write' in labels, True, labels)
+    b.call('Emulation.setDeviceMetricsOverride', width=1440, height=900, deviceScaleFactor=1, mobile=False)
+
+
 def odd_name(b):
     @case('page-shows-odd-names-as-text')
     def _():
@@ -748,6 +789,8 @@ def screenshots(b):
     b.run('(() => { const t = model.time[%d]; chooseNumber(model.number[%d]); zoomTime(t - 7e5, t + 7e5); })()' %
           (lost, lost))
     b.shot(os.path.join(SHOTS, 'explain-join.png'))
+    b.open(os.path.join(TMP, 'iwarp_one.html'), '#14')
+    b.shot(os.path.join(SHOTS, 'explain-iwarp.png'))
     b.open(os.path.join(TMP, 'lessons.html'), '#&tour=rnr')
     b.run('tourStep(1), chooseNumber(2), document.getElementById("lesson-this").click()')
     b.shot(os.path.join(SHOTS, 'explain-lesson.png'))
@@ -766,6 +809,7 @@ def main():
         one_capture(b)
         new_elements(b)
         joined(b)
+        iwarp(b)
         whole_packets(b)
         same_numbers(b)
         cut_short(b)

@@ -32,6 +32,13 @@ memory latency "j['depth'] == 1 and all(j['latency_us'][k] > 0 for k in ('min', 
     --op read -s 8 -L -n 200
 memory latency_is_ordered "list(j['latency_us'].values()) == sorted(j['latency_us'].values())" \
     --op write -s 8 -L -n 200
+# Parts of READs that are asked for again break no rule that a capture shows.
+run "$nornic" perf --port memory --json --op read -n 100 -v --loss 2% -s 256K --seed 3 --capture "$tmp/parts.pcapng"
+if [ "$rc" = 0 ] && is "j['ops'] == 100 and j['retransmitted_pkts'] > 20" "$tmp/out"; then ok read_parts
+else notok read_parts "exit status $rc: $out $err"; fi
+run "$nornic" verify --strict "$tmp/parts.pcapng"
+if [ "$rc" = 0 ] && grep -q '^  0 violations' <<<"$out"; then ok read_parts_break_no_rule
+else notok read_parts_break_no_rule "exit status $rc: $(tail -1 <<<"$out")"; fi
 memory loss "j['ops'] == 300 and j['retransmitted_pkts'] > 0" --op write-imm -n 300 -v --loss 1% -s 8000
 memory bad_line "j['ops'] == 200" --op read -n 200 -v --duplicate 2% --reorder 2% --corrupt 1% -s 8000
 memory ipv6_and_events "j['ops'] == 200" --op send -n 200 -v -6 -e -m 256 -s 3000

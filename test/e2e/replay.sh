@@ -31,17 +31,20 @@ import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 o = lines[-1]
 assert o["equal"] == (sys.argv[2] == "0")
-all_outcomes = o["outcomes"] | o["smc"]["outcomes"]
+all_outcomes = o["outcomes"] | o["smc"]["outcomes"] | o["iwarp"]["outcomes"]
 got = {k: v for k, v in all_outcomes.items() if v}
 if o["smc"]["version_2_connections"]:
     got["smc_version_2"] = o["smc"]["version_2_connections"]
 if o["smc"]["older_connections"]:
     got["smc_older"] = o["smc"]["older_connections"]
+if o["iwarp"]["left_out"]:
+    got["iwarp_left_out"] = o["iwarp"]["left_out"]
 for key in "changed_memory", "late_queue_pairs":
     if o[key]:
         got[key] = o[key]
 for key, count in all_outcomes.items():
-    assert key in ("equal", "smc_equal") or sum(l["outcome"] == key for l in lines[:-1]) == count, "each is told of"
+    told = sum(l["outcome"] == key for l in lines[:-1])
+    assert key in ("equal", "smc_equal", "iwarp_equal") or told == count, "each is told of"
 if sys.argv[3] != "any":
     want = dict((k, int(v)) for k, v in (part.split("=") for part in sys.argv[3].split(",")))
     assert got == want, "it is %s" % got
@@ -58,13 +61,25 @@ while read -r capture address outcome counts _; do
 done <test/e2e/replay.list
 
 # every capture has both of its ends in the list, but for the one without RoCE
-missing=$(for f in pcaps/*.pcap; do
+missing=$(for f in pcaps/*.pcap pcaps/iwarp/*.pcap; do
     [ "$f" != pcaps/smcfb_eid.pcap ] || continue
-    [ "$(grep -c "^$(basename "$f" .pcap) " test/e2e/replay.list)" = 2 ] || echo "$f"
+    name=${f#pcaps/}
+    [ "$(grep -c "^${name%.pcap} " test/e2e/replay.list)" = 2 ] || echo "$f"
 done)
 rc=0
 echo "$missing" >"$tmp/out"
 result every_capture_is_replayed_from_both_ends [ -z "$missing" ]
+
+# the MSN of the Send of #12 becomes 7
+python3 - pcaps/iwarp/rping_23.pcap "$tmp/msn.pcap" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+at = data.index(bytes.fromhex('4143' + '00000000' * 2 + '00000002'))
+data[at + 13] = 7
+open(sys.argv[2], 'wb').write(data)
+END
+run "$tmp/msn.pcap" --as 10.77.0.2
+result a_wrong_msn_of_iwarp_is_told has 1 'ddp_untagged.msn: recorded 0x7, engine 0x2'
 
 run --help
 result help_has_an_example has 0 'nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1'

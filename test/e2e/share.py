@@ -4,14 +4,16 @@
 
     share.py NORNIC NAMESPACE_A NAMESPACE_B SECONDS SEED [PREFIX...]
 
-NAMESPACE_A has 10.77.0.1, NAMESPACE_B 10.77.0.2. PREFIX: what every command begins with (setpriv ...).
-NORNIC_RUNTIME_DIR is where the processes meet. Prints "ok" with what was done, or what went wrong.
+Beside NORNIC lies the example `datagram`. NAMESPACE_A has 10.77.0.1, NAMESPACE_B 10.77.0.2. PREFIX: what
+every command begins with (setpriv ...). NORNIC_RUNTIME_DIR is where the processes meet. Prints "ok" with what
+was done, or what went wrong.
 """
 import collections, os, random, signal, subprocess, sys, threading, time
 
 NORNIC, NS_A, NS_B, SECONDS, SEED = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5])
 PREFIX = sys.argv[6:]
 ADDR_A, ADDR_B = '10.77.0.1', '10.77.0.2'
+GROUP = '239.77.0.1'
 NO_SERVICE = 8  # of enum roce_cm_rej_reason: nothing listens to the service id
 done = collections.Counter()
 failures = []
@@ -21,6 +23,14 @@ stop = threading.Event()
 def start(ns, *args):
     addr = ADDR_A if ns == NS_A else ADDR_B
     return subprocess.Popen(['ip', 'netns', 'exec', ns, *PREFIX, NORNIC, *args, '--port', 'udp:' + addr, '-e'],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def datagram(ns, role, *args):
+    """A member of the group (server), or who asks it (client)."""
+    addr = ADDR_A if ns == NS_A else ADDR_B
+    command = [os.path.join(os.path.dirname(NORNIC), 'datagram'), role, 'udp:' + addr, GROUP, *args]
+    return subprocess.Popen(['ip', 'netns', 'exec', ns, *PREFIX, *command],
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -67,6 +77,7 @@ def churn(number, rng):
             target = ADDR_A if server_ns == NS_A else ADDR_B
             processes += [start(client_ns, 'rping', '-c', '-a', target, '-p', service, '-C', '0', '-S', '20000')
                           for _ in range(2)]
+            processes.append(datagram(server_ns, 'server'))
             time.sleep(rng.uniform(0.05, 0.6))
         rng.shuffle(processes)
         for p in processes:
@@ -87,6 +98,10 @@ def main():
             return
     servers.append(start(NS_A, 'perf', '-p', '18601'))
     servers.append(start(NS_A, 'perf', '-p', '18602'))
+    members = [datagram(NS_A, 'server') for _ in range(3)]
+    for m in members:
+        if not has_begun(m):
+            return
     time.sleep(0.5)
     lasting = {
         'from elsewhere': start(NS_B, 'rping', '-c', '-a', ADDR_A, '-p', '7101', '-C', '0', '-S', '1000'),
@@ -98,6 +113,7 @@ def main():
         threading.Thread(target=again, args=('connects', lambda: start(
             NS_B, 'rping', '-c', '-a', ADDR_A, '-p', '7103', '-C', '20', '-S', '5000', '-t', '30s'))),
         threading.Thread(target=again, args=('is refused', lambda: refused())),
+        threading.Thread(target=again, args=('asks a group', lambda: datagram(NS_B, 'client', '0xffffff'))),
     ] + [threading.Thread(target=churn, args=(i, random.Random(SEED * 100 + i))) for i in range(3)]
     for t in threads:
         t.start()
@@ -118,6 +134,11 @@ def main():
         s.send_signal(signal.SIGINT)
     for s in servers:
         expect('servers', s, 40)
+    for m in members:
+        heard = expect('members of the group', m, 40).count('who is there?')
+        done['heard by a member'] += heard
+        if heard == 0:
+            fail('a member of the group heard nothing')
 
 
 class refused:

@@ -5,7 +5,7 @@
 # "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$tmp"
-install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+install -m 755 "$nornic" "${BUILD:-build}/examples/datagram" "$tmp" # where a user without privileges can read them
 install -d -m 700 "$tmp/run"
 [ "$(id -u)" != 0 ] || chown 65534 "$tmp/run"
 export NORNIC_RUNTIME_DIR=$tmp/run
@@ -46,12 +46,25 @@ if [ $rc = 0 ] && [[ $out == *"(process $server, user "*": $server_addr; queue p
     ok stat_says_it
 else notok stat_says_it "exit status $rc: $out $err"; fi
 if [ "$(id -u)" = 0 ]; then
-    NORNIC_RUNTIME_DIR='' run "$nornic" rping -s "${port[@]}"
+    install -d -m 700 "$tmp/elsewhere"
+    NORNIC_RUNTIME_DIR=$tmp/elsewhere run "$nornic" rping -s "${port[@]}"
     if [ $rc = 2 ] && one_sentence "$err" "taken by nornic (process $server)"; then ok names_another_user
     else notok names_another_user "exit status $rc: $out $err"; fi
 else
     skip names_another_user "it needs root"
 fi
+for peer in 2 3 4 5; do # the kernel tells one of the two processes what ICMP says
+    run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "${server_addr%.*}.$peer" -C 1 "${port[@]}"
+    [ $rc = 1 ] && [[ $err == *"nothing there takes RoCE"* ]] || break
+done
+if [ "$peer" = 5 ] && [ $rc = 1 ]; then ok icmp_reaches_who_sent
+else notok icmp_reaches_who_sent "exit status $rc: $out $err"; fi
+run env NORNIC_RUNTIME_DIR=/nowhere/at/all "${as_nobody[@]}" "$tmp/nornic" rping -s "${port[@]}"
+if [ $rc = 2 ] && one_sentence "$err" "NORNIC_RUNTIME_DIR /nowhere/at/all"; then ok no_place_to_meet_is_an_error
+else notok no_place_to_meet_is_an_error "exit status $rc: $out $err"; fi
+run env NORNIC_RUNTIME_DIR=/nowhere/at/all "${as_nobody[@]}" "$tmp/nornic" stat
+if [ $rc = 2 ] && one_sentence "$err" "NORNIC_RUNTIME_DIR /nowhere/at/all"; then ok stat_says_why_it_cannot_tell
+else notok stat_says_why_it_cannot_tell "exit status $rc: $out $err"; fi
 kill -KILL "$server"
 finish
 run "${as_nobody[@]}" "$tmp/nornic" stat
@@ -61,6 +74,22 @@ start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
 listens && kill -INT "$server"
 finish
 if [ -z "$(ls "$tmp/run")" ]; then ok leaves_nothing; else notok leaves_nothing "$(ls "$tmp/run")"; fi
+
+# --- a group, of which three processes at one address are members ---
+members=()
+for member in 1 2 3; do
+    start "${as_nobody[@]}" "$tmp/datagram" server "udp:$server_addr" 239.77.0.2
+    listens
+    members+=("$server")
+    mv "$tmp/server.out" "$tmp/member.$member" # which it still writes to
+done
+run "${as_nobody[@]}" "$tmp/datagram" client "udp:$server_addr" 239.77.0.2 0xffffff
+if [ $rc = 0 ] && [[ $out == "a has 64 bytes"* ]]; then ok a_group_answers
+else notok a_group_answers "exit status $rc: $out $err"; fi
+touch "$tmp/server.out" # for finish
+for server in "${members[@]}"; do finish; done
+if [ "$(cat "$tmp"/member.* | grep -c 'who is there')" = 3 ]; then ok each_member_hears_a_datagram_once
+else notok each_member_hears_a_datagram_once "$(cat "$tmp"/member.*)"; fi
 
 # --- two users ---
 if [ "$(id -u)" = 0 ]; then

@@ -132,6 +132,17 @@ void story_answer(struct story *s, uint8_t op, uint32_t psn, uint8_t syndrome, u
     send(s, false, bth, ext, (uint32_t)(p - ext), bytes);
 }
 
+void story_sack(struct story *s, uint32_t psn, uint32_t bitmap, struct roce_sacketh sacketh)
+{
+    uint8_t ext[64] = {0}, *p = ext;
+    p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = ROCE_SYNDROME_NAK_PSN_SEQ, .msn = psn});
+    p = roce_sacketh_put(p, &sacketh);
+    for (unsigned i = 0; bitmap && i < 4; i++)
+        *p++ = (uint8_t)(bitmap >> (24 - 8 * i));
+    send(s, sacketh.probe, (struct roce_bth){.opcode = ROCE_OPCODE_SACK, .psn = psn}, ext,
+         (uint32_t)(p - ext), 0);
+}
+
 bool story_has(const struct story *s, enum explain_finding_kind kind)
 {
     for (unsigned i = 0; i < s->m.remark_count; i++)

@@ -40,6 +40,10 @@ void story_request(struct story *s, uint8_t op, uint32_t psn, uint32_t bytes, ui
 /* An answer of B: operation, PSN, AETH, bytes of payload. */
 void story_answer(struct story *s, uint8_t op, uint32_t psn, uint8_t syndrome, uint32_t msn, uint32_t bytes);
 
+/* A selective acknowledgement of B (a probe: of A) that expects that PSN. `bitmap`: bit 31 - i is set if PSN
+ * + 1 + i is there; 0: there is none. */
+void story_sack(struct story *s, uint32_t psn, uint32_t bitmap, struct roce_sacketh sacketh);
+
 /* Whether the last packet has a remark of that kind. */
 bool story_has(const struct story *s, enum explain_finding_kind kind);
 

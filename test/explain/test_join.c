@@ -365,6 +365,35 @@ Test(join, captures_without_a_common_packet_are_refused_with_what_differs)
     explain_join_destroy(j);
 }
 
+/* Of two packets without identifications each capture has one twice, and the other once. */
+Test(join, captures_whose_common_packets_cannot_be_told_apart_are_refused)
+{
+    struct explain_join *j = explain_join_create(0);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    static const unsigned times[2][2] = {{1, 2}, {2, 1}};
+    cr_assert_eq(net_capture_open("pcaps/rc_ipv6_atomic.pcap", &capture, &why), 0, "%s", why.text);
+    for (unsigned i = 0; i < 2;) {
+        struct explain_packet packet;
+        cr_assert_eq(net_capture_next(capture, &record, &why), 1);
+        explain_dissect(&packet, &record, 1);
+        if (packet.kind != EXPLAIN_ROCE)
+            continue;
+        for (unsigned side = 0; side < 2; side++)
+            for (unsigned n = 0; n < times[side][i]; n++) {
+                record.time_ns += NS_PER_MS;
+                explain_dissect(&packet, &record, i + n + 1);
+                cr_assert_eq(explain_join_take(j, side, &packet), 0);
+            }
+        i++;
+    }
+    net_capture_close(capture);
+    cr_expect_eq(explain_join_finish(j, &why), -ENODATA);
+    cr_expect(strstr(why.text, "nothing tells which is which"), "%s", why.text);
+    explain_join_destroy(j);
+}
+
 Test(join, memory_has_a_bound_that_is_kept)
 {
     struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES);

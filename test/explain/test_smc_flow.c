@@ -582,7 +582,7 @@ Test(smc_flow, each_kind_is_shown)
     f.time_ns += 1000000000;
     film_cdc(&f, 2, 1, (struct smcr_cdc){.seq = 1});
     film_end(&f);
-    for (unsigned kind = EXPLAIN_FIND_SMC_DECLINE; kind < EXPLAIN_FIND_LOST_ON_WAY; kind++) /* test_join.c */
+    for (unsigned kind = EXPLAIN_FIND_SMC_DECLINE; kind < EXPLAIN_FIND_IWARP_SETUP; kind++)
         cr_expect_gt(f.counts[kind], 0, "nothing shows %s",
                      explain_finding_key((enum explain_finding_kind)kind));
 }

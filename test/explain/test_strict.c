@@ -185,6 +185,8 @@ static const struct kind_shown {
     {EXPLAIN_FIND_DUPLICATE, {.capture = "lossy_duplicate"}, 0},
     {EXPLAIN_FIND_REORDERED, {.capture = "lossy_all"}, 0},
     {EXPLAIN_FIND_NAK_SEQUENCE, {.capture = "lossy_loss"}, 0},
+    {EXPLAIN_FIND_SELECTIVE_ACK, {.capture = "nornic_sack"}, 0},
+    {EXPLAIN_FIND_PROBE, {.capture = "nornic_sack"}, 0},
     {EXPLAIN_FIND_NAK_FATAL, {.capture = "rc_nak"}, 0},
     {EXPLAIN_FIND_RNR, {.capture = "rc_rnr"}, 0},
     {EXPLAIN_FIND_TIMEOUT, {.capture = "lossy_ackloss"}, 0},
@@ -267,6 +269,7 @@ Test(findings, each_kind_is_shown_by_one_capture_and_not_by_another)
         cr_expect_eq(none.kinds[kind], 0, "%s in rc_long", explain_finding_key(kind));
         shown[kind] = true;
     }
-    for (unsigned kind = 0; kind < EXPLAIN_FIND_SMC_DECLINE; kind++) /* the others: test_smc_flow.c */
+    /* the others: test_smc_flow.c, test_iwarp.c */
+    for (unsigned kind = 0; kind < EXPLAIN_FIND_SMC_DECLINE; kind++)
         cr_expect(shown[kind], "nothing shows %s", explain_finding_key((enum explain_finding_kind)kind));
 }

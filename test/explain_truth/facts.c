@@ -210,6 +210,47 @@ bool truth_has_answer(const struct truth_facts *f, uint64_t number)
 
 /* --- causes --- */
 
+/* The answer that made the sender go back; NULL: none did. */
+static const struct truth_pass *trigger_of(const struct truth_facts *f, uint64_t number)
+{
+    const struct truth_record *r = truth_record_of(f, number);
+    uint32_t trigger = truth_pass_of(r)->trigger;
+    return trigger == TRUTH_NONE ? NULL : &r->tape->passes[trigger];
+}
+
+static bool is_selective_ack(const struct truth_pass *p)
+{
+    return p && p->kind == TRUTH_ANSWER && p->opcode == ROCE_OPCODE_SACK;
+}
+
+/* It says that this PSN is not there. */
+static bool lacks(const struct truth_pass *ack, uint32_t psn)
+{
+    struct roce_pkt pkt;
+    if (roce_pkt_parse(&pkt, ack->sent, ack->sent_bytes, 0) != ROCE_RX_TAKEN)
+        return false;
+    uint32_t behind = (psn - pkt.bth.psn - 1) & ROCE_PSN_MASK;
+    return psn == pkt.bth.psn ||
+           (roce_psn_diff(psn, pkt.bth.psn) > 0 &&
+            (behind >= 8 * pkt.payload_bytes || !(pkt.payload[behind / 8] & 0x80 >> behind % 8)));
+}
+
+/* An answer to something behind it, or a selective acknowledgement that has it while its answer did not come,
+ * made the sender look for what it lacks, and send no more than that. */
+static bool was_skipped(const struct truth_facts *f, uint64_t number)
+{
+    const struct truth_pass *p = truth_pass_of(truth_record_of(f, number)), *trigger = trigger_of(f, number);
+    return p->why == TRUTH_SELECTIVE && trigger && trigger->kind == TRUTH_ANSWER &&
+           roce_psn_diff(trigger->psn, p->psn) > 0;
+}
+
+bool truth_says_missing(const struct truth_facts *f, uint64_t number, uint64_t about)
+{
+    const struct truth_record *r = truth_record_of(f, number), *a = truth_record_of(f, about);
+    const struct truth_pass *p = truth_pass_of(r), *q = truth_pass_of(a);
+    return is_selective_ack(p) && r->tape == a->tape && p->asker == q->asker && lacks(p, q->psn);
+}
+
 enum truth_verdict truth_why_again(const struct truth_facts *f, uint64_t number, enum explain_cause cause)
 {
     const struct truth_pass *p = truth_pass_of(truth_record_of(f, number));
@@ -223,9 +264,11 @@ enum truth_verdict truth_why_again(const struct truth_facts *f, uint64_t number,
     case EXPLAIN_CAUSE_RNR:
         return p->why == TRUTH_RNR;
     case EXPLAIN_CAUSE_IMPLIED_NAK:
-        return p->why == TRUTH_IMPLIED_NAK || p->why == TRUTH_GO_BACK;
+        return p->why == TRUTH_IMPLIED_NAK || p->why == TRUTH_GO_BACK || was_skipped(f, number);
+    case EXPLAIN_CAUSE_SELECTIVE_ACK: /* without memory for its table the sender takes one for a NAK */
+        return p->why == TRUTH_SELECTIVE || (p->why == TRUTH_NAK && is_selective_ack(trigger_of(f, number)));
     case EXPLAIN_CAUSE_RESTART:
-        return !p->is_first_of_batch;
+        return p->why == TRUTH_SELECTIVE ? p->along_batch != 0 : !p->is_first_of_batch;
     case EXPLAIN_CAUSE_SENT_AGAIN:
         return TRUTH_RIGHT;
     default:
@@ -297,6 +340,19 @@ enum truth_verdict truth_why_missing(const struct truth_facts *f, uint64_t numbe
     return missing ? verdict : TRUTH_WRONG;
 }
 
+/* ... to any of those that a selective acknowledgement lacks. */
+static enum truth_verdict why_lacking(const struct truth_facts *f, const struct truth_tape *t,
+                                      const struct truth_pass *p, enum explain_cause cause)
+{
+    const struct truth_end *asker = &t->ends[p->asker];
+    enum truth_verdict verdict = TRUTH_OPEN;
+    for (uint32_t i = offset_of(t, p); i < asker->slot_count && verdict != TRUTH_RIGHT; i++)
+        if (lacks(p, roce_psn_add(asker->first_psn, i)))
+            verdict = way_of_psn(f, t, TRUTH_REQUEST, p->asker,
+                                 roce_psn_add(asker->first_psn, outer_of(asker, i)), p->sent_order, cause);
+    return verdict;
+}
+
 enum truth_verdict truth_why_naked(const struct truth_facts *f, uint64_t number, enum explain_cause cause)
 {
     const struct truth_record *r = truth_record_of(f, number);
@@ -305,6 +361,8 @@ enum truth_verdict truth_why_naked(const struct truth_facts *f, uint64_t number,
         return TRUTH_OPEN;
     if (cause == EXPLAIN_CAUSE_NO_RECEIVE)
         return p->kind == TRUTH_ANSWER;
+    if (is_selective_ack(p))
+        return why_lacking(f, r->tape, p, cause);
     uint32_t outer = outer_of(&r->tape->ends[p->asker], offset_of(r->tape, p));
     return way_of_psn(f, r->tape, TRUTH_REQUEST, p->asker,
                       roce_psn_add(r->tape->ends[p->asker].first_psn, outer), p->sent_order, cause);

@@ -37,6 +37,10 @@ bool truth_has_answer(const struct truth_facts *facts, uint64_t number);
 /* The capture has that PSN of the requester before it. */
 bool truth_has_request(const struct truth_facts *facts, uint64_t number);
 
+/* Record `number` is a selective acknowledgement to the sender of request `about`, and says that this one is
+ * not there. */
+bool truth_says_missing(const struct truth_facts *facts, uint64_t number, uint64_t about);
+
 /* Whether a cause is true; FITS_NOT: this cannot be a cause of such a packet. */
 enum truth_verdict { TRUTH_WRONG, TRUTH_RIGHT, TRUTH_OPEN };
 

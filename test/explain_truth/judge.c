@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "explain/flow/selective.h"
 #include "test/explain_truth/facts.h"
 
 /* One capture while it is judged. */
@@ -18,7 +20,8 @@ struct session {
 
 static const char *const why_words[TRUTH_WHY_COUNT] = {
     [TRUTH_FIRST_TIME] = "first time",   [TRUTH_TIMEOUT] = "timeout", [TRUTH_NAK] = "nak_sequence",
-    [TRUTH_IMPLIED_NAK] = "implied_nak", [TRUTH_RNR] = "rnr",         [TRUTH_GO_BACK] = "go back"};
+    [TRUTH_IMPLIED_NAK] = "implied_nak", [TRUTH_RNR] = "rnr",         [TRUTH_SELECTIVE] = "selective_ack",
+    [TRUTH_GO_BACK] = "go back"};
 
 /* "[first of those sent again for: implied_nak, by #4; before: #1]" */
 static void put_truth(struct session *s, uint64_t number, char *text, size_t size)
@@ -124,8 +127,9 @@ static void judge_root(struct session *s, const struct explain_finding *f)
     const struct truth_record *b = truth_record_of(&s->facts, f->why.behind);
     const struct truth_pass *q = truth_pass_of(b);
     uint32_t since = p->batch - q->batch;
-    bool is_true =
-        b->tape == r->tape && q->asker == p->asker && (since == 0 || (since == 1 && p->why == TRUTH_GO_BACK));
+    bool is_of_batch = p->why == TRUTH_SELECTIVE ? q->batch == p->along_batch
+                                                 : since == 0 || (since == 1 && p->why == TRUTH_GO_BACK);
+    bool is_true = b->tape == r->tape && q->asker == p->asker && is_of_batch;
     struct truth_tally *t = &s->judge->score.tally[TRUTH_SENT_AGAIN][EXPLAIN_CAUSE_RESTART];
     if (!is_true) {
         t->wrong[f->why.sure]++;
@@ -149,7 +153,7 @@ static void judge_trigger(struct session *s, const struct explain_finding *f)
     const struct truth_record *r = truth_record_of(&s->facts, f->number);
     const struct truth_pass *p = truth_pass_of(r);
     bool names_one = f->why.cause == EXPLAIN_CAUSE_NAK_SEQUENCE || f->why.cause == EXPLAIN_CAUSE_RNR ||
-                     f->why.cause == EXPLAIN_CAUSE_IMPLIED_NAK;
+                     f->why.cause == EXPLAIN_CAUSE_IMPLIED_NAK || f->why.cause == EXPLAIN_CAUSE_SELECTIVE_ACK;
     if (!names_one || !f->why.trigger || p->trigger == TRUTH_NONE ||
         truth_why_again(&s->facts, f->number, f->why.cause) != TRUTH_RIGHT)
         return;
@@ -163,6 +167,18 @@ static void judge_trigger(struct session *s, const struct explain_finding *f)
     s->judge->score.trigger_wrong++;
     s->judge->score.shown_false += f->why.sure == EXPLAIN_SURE_SHOWN;
     complain(s, f->number, f, &(struct explain_why){.cause = EXPLAIN_CAUSE_NONE, .sure = f->why.sure});
+}
+
+/* What is named as the one that says so, says so. */
+static void judge_sayer(struct session *s, const struct explain_finding *f)
+{
+    for (unsigned i = 0; i < f->why.evidence_count; i++) {
+        const struct explain_evidence *e = &f->why.evidence[i];
+        if (strcmp(e->what, EXPLAIN_SACK_LACKS) != 0 || truth_says_missing(&s->facts, e->number, f->number))
+            continue;
+        s->judge->score.shown_false++;
+        complain(s, f->number, f, &(struct explain_why){.sure = EXPLAIN_SURE_SHOWN});
+    }
 }
 
 static void never_happened(struct session *s, const struct explain_finding *f)
@@ -181,6 +197,7 @@ static void take_again(struct session *s, const struct explain_finding *f)
     tally(s, TRUTH_SENT_AGAIN, f, truth_why_again, &f->why);
     judge_root(s, f);
     judge_trigger(s, f);
+    judge_sayer(s, f);
     tally_way(s, f);
     s->told[f->number] = truth_why_again(&s->facts, f->number, f->why.cause) == TRUTH_RIGHT;
 }
@@ -231,6 +248,7 @@ static void take_finding(struct session *s, const struct explain_finding *f)
     case EXPLAIN_FIND_DUPLICATE:
         return tally(s, TRUTH_ORDER, f, why_order, &f->why);
     case EXPLAIN_FIND_NAK_SEQUENCE:
+    case EXPLAIN_FIND_SELECTIVE_ACK:
     case EXPLAIN_FIND_RNR:
         return tally(s, TRUTH_NAKED, f, truth_why_naked, &f->why);
     case EXPLAIN_FIND_MISSING_ACK:
@@ -366,7 +384,7 @@ static enum explain_cause cause_of(enum truth_why why)
     static const enum explain_cause causes[TRUTH_WHY_COUNT] = {
         [TRUTH_TIMEOUT] = EXPLAIN_CAUSE_TIMEOUT,         [TRUTH_NAK] = EXPLAIN_CAUSE_NAK_SEQUENCE,
         [TRUTH_IMPLIED_NAK] = EXPLAIN_CAUSE_IMPLIED_NAK, [TRUTH_RNR] = EXPLAIN_CAUSE_RNR,
-        [TRUTH_GO_BACK] = EXPLAIN_CAUSE_NAK_SEQUENCE,
+        [TRUTH_SELECTIVE] = EXPLAIN_CAUSE_SELECTIVE_ACK, [TRUTH_GO_BACK] = EXPLAIN_CAUSE_NAK_SEQUENCE,
     };
     return causes[why];
 }

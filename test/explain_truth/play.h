@@ -9,7 +9,8 @@
 /* What runs of one capture have in common. */
 struct truth_setup {
     bool ipv6, vlan;
-    bool random_psns; /* as hosts draw the first ones; else many are close to the wrap */
+    bool random_psns;  /* as hosts draw the first ones; else many are close to the wrap */
+    bool selective[2]; /* nodes that have selective retransmission (docs/selective-retransmission.md) */
 };
 
 /* Queue pairs of two devices; `seed` decides what is not in `setup`. What the simulation itself finds wrong

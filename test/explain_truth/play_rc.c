@@ -118,7 +118,7 @@ static struct sim_plan *draw(enum truth_scene_kind kind, const struct truth_setu
         plan->config.link[i].delay_ns += CLEAN_DELAY_NS;
         if (test_random_below(&r, 4)) /* jitter shuffles whole windows, which no network does */
             plan->config.link[i].jitter_ns = 0;
-        plan->config.selective[i] = SIM_OFF; /* those that the judge knows ask for a packet by a NAK */
+        plan->config.selective[i] = setup->selective[i] ? SIM_ON : SIM_OFF;
     }
     if (kind == TRUTH_SCENE_ACK_LOSS)
         plan->config.link[test_random_below(&r, 2)].loss_ppm = 60000;

@@ -50,6 +50,16 @@ static struct truth_setup draw_setup(struct test_random *r, bool is_merged)
     return setup;
 }
 
+/* Of every six runs of a kind one is of devices with selective retransmission; of four of these, one has it
+ * at one end only. The kind that keeps packets without saying so has a way of its own. */
+static void choose_selective(struct truth_scene *s, struct truth_setup *setup)
+{
+    uint64_t turn = s->seed / TRUTH_SCENE_COUNT;
+    s->is_selective = turn % 6 == 2 && s->kind != TRUTH_SCENE_SELECTIVE && !is_one_of_smc(s->kind);
+    setup->selective[0] = s->is_selective && turn % 24 != 2;
+    setup->selective[1] = s->is_selective;
+}
+
 static void play_merged(struct truth_scene *s, struct test_random *r)
 {
     static const enum truth_scene_kind kinds[] = {TRUTH_SCENE_CLEAN, TRUTH_SCENE_LOSS, TRUTH_SCENE_ALL};
@@ -80,6 +90,7 @@ void truth_scene_play(struct truth_scene *s, uint64_t seed)
         return;
     }
     struct truth_setup setup = draw_setup(&r, false);
+    choose_selective(s, &setup);
     uint64_t run = test_random_next(&r);
     if (is_one_of_smc(s->kind))
         truth_play_smc(&s->tape[0], s->kind, run, s->failure, sizeof s->failure);
@@ -99,6 +110,8 @@ const char *truth_scene_words(const struct truth_scene *s, char *text, size_t si
 {
     static const char *const places[] = {"at node 0", "at node 1", "between"};
     int n = snprintf(text, size, "%s, taken %s", kind_words[s->kind], places[s->tap.place]);
+    if (s->is_selective)
+        n += snprintf(text + n, size - (size_t)n, ", with selective acknowledgements");
     if (s->tap.snap_bytes)
         n += snprintf(text + n, size - (size_t)n, ", %u bytes of each", s->tap.snap_bytes);
     if (s->tap.skip_ppm)

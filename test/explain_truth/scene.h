@@ -37,7 +37,8 @@ struct truth_scene {
     uint64_t seed;
     enum truth_scene_kind kind;
     struct truth_tap tap;
-    bool is_clean; /* nothing happened to any frame, and the capture has them all */
+    bool is_selective; /* its devices retransmit selectively, one or both */
+    bool is_clean;     /* nothing happened to any frame, and the capture has them all */
     struct truth_tape tape[TRUTH_RUNS_MAX];
     unsigned runs;
     struct truth_capture capture;

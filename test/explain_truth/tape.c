@@ -92,6 +92,8 @@ static enum truth_why why_of(enum roce_cause cause)
         return TRUTH_RNR;
     case ROCE_CAUSE_GO_BACK:
         return TRUTH_GO_BACK;
+    case ROCE_CAUSE_SELECTIVE_ACK:
+        return TRUTH_SELECTIVE;
     case ROCE_CAUSE_MODIFY:
     case ROCE_CAUSE_NAK_FATAL:
     case ROCE_CAUSE_BAD_RESPONSE:
@@ -100,7 +102,6 @@ static enum truth_why why_of(enum roce_cause cause)
     case ROCE_CAUSE_LOCAL_ERROR:
     case ROCE_CAUSE_REQUEST_ERROR:
     case ROCE_CAUSE_CQ_OVERFLOW:
-    case ROCE_CAUSE_SELECTIVE_ACK: /* the devices of these runs go back N */
     case ROCE_CAUSE_COUNT:
         break;
     }
@@ -117,6 +118,11 @@ static void goes_back(struct truth_tape *t, unsigned device, const struct roce_t
     end->batch++;
     end->trigger = TRUTH_NONE;
     end->wants_trigger = end->why != TRUTH_TIMEOUT;
+    if (end->why == TRUTH_SELECTIVE || !end->has_begun)
+        return; /* what was under way for an earlier return stays so */
+    end->run_batch = end->batch;
+    end->run_next = (event->psn - end->first_psn) & ROCE_PSN_MASK;
+    end->run_end = end->slot_count;
 }
 
 /* What the receiver of a request thinks of it. One ahead of its turn is told as taken when it is NAKed. */
@@ -245,6 +251,10 @@ static void place_request(struct truth_tape *t, struct truth_pass *pass, const s
     pass->batch = end->batch;
     pass->is_first_of_batch = end->batch != end->last_batch;
     end->last_batch = end->batch;
+    if (pass->is_again && offset >= end->run_next && offset < end->run_end) {
+        pass->along_batch = end->run_batch;
+        end->run_next = offset + 1;
+    }
     pass->before = slot->newest;
     pass->message = slot->message;
     pass->piece = slot->piece;
@@ -281,6 +291,10 @@ static uint32_t built_by(struct truth_tape *t, unsigned device, const struct roc
 static void take_back(struct truth_tape *t, const struct truth_pass *nak)
 {
     struct truth_end *asker = &t->ends[nak->asker];
+    if (nak->opcode == ROCE_OPCODE_SACK) {
+        asker->is_selective = true;
+        return;
+    }
     if (roce_syndrome_kind(nak->syndrome) == ROCE_SYN_ACK)
         return;
     asker->expected = min_u32(asker->expected, (nak->psn - asker->first_psn) & ROCE_PSN_MASK);

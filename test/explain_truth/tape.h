@@ -23,6 +23,7 @@ enum truth_why {
     TRUTH_NAK,         /* a NAK PSN sequence error */
     TRUTH_IMPLIED_NAK, /* an answer that skips one */
     TRUTH_RNR,         /* an RNR NAK */
+    TRUTH_SELECTIVE,   /* a selective acknowledgement showed that it had not come */
     TRUTH_GO_BACK,     /* selective retransmission alone did not help: all behind the gap is sent again */
     TRUTH_WHY_COUNT
 };
@@ -55,6 +56,7 @@ struct truth_pass {
     uint32_t trigger; /* the pass that made the requester go back; TRUTH_NONE */
     uint32_t batch;   /* counts how often it went back; 0: never */
     bool is_first_of_batch;
+    uint32_t along_batch;  /* it would have come all the same: that return is not at its end; 0: it is */
     uint64_t message;      /* in the order of the work requests, from 1 */
     uint32_t piece;        /* packet of it, from 1 */
     uint64_t bytes_before; /* of the message, in earlier packets */
@@ -75,7 +77,7 @@ struct truth_end {
     uint32_t pmtu_bytes;
     bool has_begun;
     uint32_t first_psn;
-    bool is_selective;        /* ever: what is kept behind a gap is not modelled */
+    bool is_selective;        /* ever: what its partner keeps behind a gap is not modelled */
     struct truth_slot *slots; /* by PSN - first_psn */
     uint32_t slot_count, slot_cap;
     uint64_t messages, open_bytes;
@@ -83,7 +85,10 @@ struct truth_end {
     enum truth_why why;
     bool wants_trigger;
     uint32_t trigger, batch, last_batch; /* last_batch: of the newest packet */
-    uint32_t expected;                   /* by its partner, as an offset from first_psn */
+    uint32_t run_next;  /* an offset: behind the newest packet of a return; all from there on */
+    uint32_t run_end;   /* to there is still to be sent again for it; equal: nothing is */
+    uint32_t run_batch; /* which return that is */
+    uint32_t expected;  /* by its partner, as an offset from first_psn */
 };
 
 /* A packet that was built and is not on its wire yet. */

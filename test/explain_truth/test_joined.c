@@ -61,6 +61,55 @@ Test(joined_truth, captures_of_parts_tell_what_they_can)
                   9 * judge.score.either_wrong[1][EXPLAIN_FATE_COPY]);
 }
 
+static const uint64_t joined_wrongly[] = {
+    820191, /* an answer of another queue pair, which covers what is far behind it */
+};
+
+Test(joined_truth, what_was_told_wrongly_is_not_any_more)
+{
+    for (size_t i = 0; i < sizeof joined_wrongly / sizeof *joined_wrongly; i++) {
+        unsigned complaints = 0;
+        struct truth_joined_judge judge = {.complain = print, .ctx = &complaints};
+        truth_joined_seeds(&judge, joined_wrongly[i], 1);
+        cr_expect_eq(judge.score.runs, 1);
+        cr_expect_eq(complaints, 0);
+    }
+}
+
+#define ASKEW \
+    802317 /* packets that were sent again are taken for those before them: many left, and many came, alone */
+
+/* Where the clocks are laid wrongly, what rests on them is left open. */
+Test(joined_truth, clocks_that_are_askew_decide_nothing)
+{
+    struct truth_joined_judge judge = {0};
+    truth_joined_seeds(&judge, ASKEW, 1);
+    const struct truth_joined_score *s = &judge.score;
+    cr_expect_gt(s->either_right[1][EXPLAIN_FATE_LOST], 100);
+    cr_expect_leq(s->wrong[1][EXPLAIN_FATE_LOST][EXPLAIN_SURE_LIKELY], 0);
+    cr_expect_leq(s->wrong[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY], 0);
+}
+
+#define SLOW_COPIES \
+    7300562        /* many packets that were sent again are longer under way than any that is known */
+#define BURST 1083 /* of 90 packets at once, of which some are missing */
+
+/* What came from nowhere may be what left and did not come. */
+Test(joined_truth, what_came_from_nowhere_may_be_what_left)
+{
+    struct truth_joined_judge judge = {0};
+    truth_joined_seeds(&judge, SLOW_COPIES, 1);
+    cr_expect_leq(judge.score.wrong[0][EXPLAIN_FATE_LOST][EXPLAIN_SURE_LIKELY], 20);
+    cr_expect_geq(judge.score.either_right[0][EXPLAIN_FATE_LOST], 90);
+}
+
+Test(joined_truth, between_two_that_came_the_other_capture_was_on)
+{
+    struct truth_joined_judge judge = {0};
+    truth_joined_seeds(&judge, BURST, 1);
+    cr_expect_geq(judge.score.either_right[0][EXPLAIN_FATE_OUTSIDE], 5);
+}
+
 /* A tap that sees each packet at two places, always as far apart or not: what is told of a packet does not
  * depend on it, but where equal packets are sent within the tap's jitter. */
 Test(joined_truth, captures_that_hold_their_packets_twice_tell_the_same)

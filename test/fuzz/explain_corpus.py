@@ -18,6 +18,8 @@ ROWS = {
     'ud_4': (1, 6), 'cm_disc': (1, 8), 'cm_reject': (5, 15), 'cm_lossy': (1, 16), 'cm_udaddy': (1, 5),
     'stock_pingpong': (1, 8), 'smc_first': (1, 60), 'smc_abort': (4, 60), 'smcfb_eid': (1, 8),
     'smc2_down': (4, 64), 'smcr_failover': (1, 60),
+    'iwarp/crc_rping_100': (1, 34), 'iwarp/p2p_64': (1, 25), 'iwarp/term_badread': (1, 14),
+    'iwarp/crc_sendinv': (1, 19), 'iwarp/host_faults': (404, 467), 'iwarp/cm': (1, 53),
 }
 # of pcaps/links: how many packets, and enum net_link
 LINKS = {
@@ -77,7 +79,7 @@ def write(target, name, data):
 def main():
     for name, (first, last) in ROWS.items():
         rows = list(frames(os.path.join(ROOT, 'pcaps', name + '.pcap')))[first - 1:last]
-        write('explain', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+        write('explain', name.replace('/', '_'), b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
     for name, (count, link) in LINKS.items():
         rows = list(frames(os.path.join(ROOT, 'pcaps/links', name + '.pcap')))[:count]
         write('explain', 'link_' + name, b''.join(struct.pack('>HB', len(r), 1 | link << 4) + r for r in rows))

@@ -19,9 +19,10 @@ static struct nornic_mac mac_of(int side)
     return (struct nornic_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
 }
 
+/* As test/support/netns.h has them. */
 static struct nornic_addr gid_of(int side)
 {
-    return nornic_addr_from_v4((uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
+    return nornic_addr_from_v4((uint8_t[]){10, 77, 0, (uint8_t)(side + 1)});
 }
 
 static void make_device(struct pair_side *s, int side, struct net_port *port, bool no_thread)

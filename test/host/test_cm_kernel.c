@@ -83,7 +83,7 @@ static void expect_sources(void)
                                            {NULL, "10.78.0.2", "10.78.0.1"},
                                            {"10.77.0.1", "10.78.0.2", "10.77.0.1"},
                                            {"fd77::1", "fd77::2", "fd77::1"}};
-    struct roce_event change;
+    struct host_event change;
     while (host_dev_get_event(pair.side[0].dev, &change, 0) == 0)
         host_dev_ack_event(pair.side[0].dev, &change);
     run(1, "ip addr add 10.78.0.2/24 dev nn1 && ip route add 10.77.0.0/16 dev nn1");

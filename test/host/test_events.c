@@ -24,7 +24,7 @@ static bool is_readable(int fd)
     return poll(&p, 1, 0) == 1;
 }
 
-static bool take(struct roce_event *event)
+static bool take(struct host_event *event)
 {
     return host_dev_get_event(dev, event, 0) == 0;
 }
@@ -32,7 +32,7 @@ static bool take(struct roce_event *event)
 /* Opening has raised events of its own; they are not what the tests are about. */
 static void setup(void)
 {
-    struct roce_event event;
+    struct host_event event;
     pair_open(&pair, false);
     dev = pair.side[0].dev;
     while (take(&event))
@@ -70,7 +70,7 @@ static void drain_qp(void)
 /* covers: ROCE-EV-20, ROCE-EV-9 */
 Test(events, ROCE_EV_20_queued_and_delivered_once)
 {
-    struct roce_event event;
+    struct host_event event;
     cr_expect_eq(host_dev_get_event(dev, &event, 0), -EAGAIN);
     cr_expect_not(is_readable(host_dev_event_fd(dev)));
     set_link(false);
@@ -91,7 +91,7 @@ Test(events, ROCE_EV_20_queued_and_delivered_once)
 /* Nobody reads, and the link flaps for days: what is queued stays small, and its last word is true. */
 Test(events, events_of_the_port_do_not_pile_up)
 {
-    struct roce_event event;
+    struct host_event event;
     for (int i = 0; i < 100; i++) {
         set_link(false);
         set_link(true);
@@ -107,7 +107,7 @@ Test(events, events_of_the_port_do_not_pile_up)
 
 Test(events, a_wait_ends_with_an_event_or_its_time)
 {
-    struct roce_event event;
+    struct host_event event;
     uint64_t start_ns = host_now_ns();
     cr_expect_eq(host_dev_get_event(dev, &event, 5000000), -EAGAIN);
     cr_expect_geq(host_now_ns() - start_ns, 5000000);
@@ -130,7 +130,7 @@ static void *destroy_qp(void *arg)
 /* covers: ROCE-EV-20 */
 Test(events, ROCE_EV_20_destroying_waits_for_the_acknowledgement)
 {
-    struct roce_event event;
+    struct host_event event;
     pthread_t thread;
     drain_qp();
     cr_assert(take(&event));
@@ -148,7 +148,7 @@ Test(events, ROCE_EV_20_destroying_waits_for_the_acknowledgement)
 /* covers: ROCE-EV-20 */
 Test(events, ROCE_EV_20_events_nobody_took_go_with_their_object)
 {
-    struct roce_event event;
+    struct host_event event;
     drain_qp();
     drain_qp();
     set_link(false);
@@ -165,7 +165,7 @@ Test(events, ROCE_EV_20_events_nobody_took_go_with_their_object)
 Test(events, ROCE_EV_20_events_of_an_srq)
 {
     struct rdma_srq *srq;
-    struct roce_event event;
+    struct host_event event;
     struct rdma_srq_config config = {.max_wr = 4, .max_sge = 1};
     host_dev_lock(dev);
     int rc = rdma_srq_create(pair.side[0].pd, &config, &srq);
@@ -200,7 +200,7 @@ static atomic_bool stop_taking;
 static void *keep_taking(void *arg)
 {
     (void)arg;
-    struct roce_event event;
+    struct host_event event;
     while (!atomic_load(&stop_taking))
         if (host_dev_get_event(dev, &event, 1000000) == 0) {
             atomic_fetch_add(&taken, event.type == NORNIC_EVENT_SQ_DRAINED);
@@ -237,7 +237,7 @@ Test(events, many_threads_take_each_event_once)
 /* A QP raises COMM_EST each time that data comes before it is in RTS; nobody takes events. */
 static void raise_comm_est(struct roce_qp *qp)
 {
-    host_event_queue_push(&dev->events, &(struct roce_event){.type = NORNIC_EVENT_COMM_EST, .qp = qp});
+    host_event_queue_push(&dev->events, &(struct host_event){.type = NORNIC_EVENT_COMM_EST, .qp = qp});
 }
 
 static struct roce_qp *another_qp(void)
@@ -255,7 +255,7 @@ static struct roce_qp *another_qp(void)
 /* covers: ROCE-EV-20 */
 Test(events, ROCE_EV_20_a_qp_takes_its_events_along_whoever_destroys_it)
 {
-    struct roce_event event;
+    struct host_event event;
     for (int i = 0; i < 2000; i++) {
         host_dev_lock(dev);
         struct roce_qp *qp = another_qp();
@@ -272,7 +272,7 @@ Test(events, ROCE_EV_20_a_qp_takes_its_events_along_whoever_destroys_it)
  * nobody. */
 Test(events, an_event_may_outlive_a_qp_that_the_engine_destroyed)
 {
-    struct roce_event event;
+    struct host_event event;
     host_dev_lock(dev);
     struct roce_qp *qp = another_qp();
     raise_comm_est(qp);
@@ -288,7 +288,7 @@ Test(events, an_event_may_outlive_a_qp_that_the_engine_destroyed)
 /* covers: ROCE-EV-20 */
 Test(events, ROCE_EV_20_what_waits_about_an_object_waits_once)
 {
-    struct roce_event event;
+    struct host_event event;
     for (int i = 0; i < 100; i++)
         raise_comm_est(pair.side[0].qp);
     cr_expect_eq(dev->events.count, 1);
@@ -303,7 +303,7 @@ Test(events, ROCE_EV_20_what_waits_about_an_object_waits_once)
 /* Objects without number, and nobody takes: the reader is told that some were lost. */
 Test(events, the_queue_is_bounded)
 {
-    struct roce_event event;
+    struct host_event event;
     static uint8_t objects[HOST_EVENTS_MAX + 10]; /* addresses are all that counts */
     for (unsigned i = 0; i < sizeof objects; i++)
         raise_comm_est((struct roce_qp *)(void *)&objects[i]);

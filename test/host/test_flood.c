@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A transfer between two namespaces, and a stranger who floods the receiver meanwhile. Nobody reads while the
- * flood comes, so what decides is not who is faster but who has a place in the ring. */
+ * flood comes, so what decides is not who is faster but who has a place in the ring, or in the socket. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <linux/if_packet.h>
@@ -16,10 +16,11 @@
 #include "test/support/netns.h"
 #include "pair.h"
 
-#define FLOOD_FRAMES 20000u /* several times what a ring holds */
-#define WRITE_BYTES  (256u << 10)
-#define ANY_QPN      0x00abcdu
-#define TIMEOUT      20 /* 4 s: what is lost is seen, and nothing is taken for lost that is slow */
+#define FLOOD_FRAMES  20000u /* several times what a ring holds */
+#define FORGED_FRAMES 1000u
+#define WRITE_BYTES   (256u << 10)
+#define ANY_QPN       0x00abcdu
+#define TIMEOUT       20 /* 4 s: what is lost is seen, and nothing is taken for lost that is slow */
 
 static struct netns_veth veth;
 
@@ -40,7 +41,8 @@ static struct net_port *open_port(const char *kind, int side)
     struct host_port opened;
     struct nornic_error why;
     char name[32];
-    snprintf(name, sizeof name, "%s:%s", kind, NETNS_VETH_IFNAME(side));
+    bool is_udp = strcmp(kind, "udp") == 0;
+    snprintf(name, sizeof name, "%s:%s", kind, is_udp ? NETNS_VETH_V4(side) : NETNS_VETH_IFNAME(side));
     netns_enter(&veth, side);
     cr_assert_eq(host_port_open(name, false, 0, &opened, &why), 0, "%s", why.text);
     return opened.port;
@@ -76,46 +78,91 @@ static bool is_complete(struct pair *pair)
     return n == 1;
 }
 
-ParameterizedTestParameters(flood, takes_nothing_from_a_transfer)
+struct kind {
+    char name[8];
+    bool tells_why; /* its gate says why it dropped a packet */
+};
+
+/* What fits nobody's ICRC. */
+static struct frame_spec packet_to(const struct pair *pair, uint32_t qpn, uint8_t source)
 {
-    static bool over_xdp[] = {false, true};
-    return cr_make_param_array(bool, over_xdp, 2);
+    return (struct frame_spec){.src = host_dev_port(pair->side[0].dev)->mac,
+                               .dst = host_dev_port(pair->side[1].dev)->mac,
+                               .vlan_tci = -1,
+                               .dport = 4791,
+                               .ip_bytes = 100,
+                               .dest_qpn = qpn,
+                               .source = source};
 }
 
-ParameterizedTest(bool *over_xdp, flood, takes_nothing_from_a_transfer)
+static void open_pair(struct pair *pair, const struct kind *kind)
+{
+    pair_open_on(pair, (struct net_port *[]){open_port(kind->name, 0), open_port(kind->name, 1)}, TIMEOUT,
+                 true);
+    for (uint32_t i = 0; i < WRITE_BYTES; i++)
+        pair->side[0].memory[i] = (uint8_t)(i * 7 + (i >> 8));
+}
+
+/* Posts nothing; fails the test where a packet was sent again, or anything was answered but the peer. */
+static void finish_transfer(struct pair *pair)
+{
+    uint64_t end_ns = host_now_ns() + 20 * NS_PER_S;
+    while (!is_complete(pair) && host_now_ns() < end_ns) {
+        drive(pair, 1);
+        drive(pair, 0);
+    }
+    cr_expect(memcmp(pair->side[0].memory, pair->side[1].memory, WRITE_BYTES) == 0);
+    cr_expect_eq(roce_qp_counters(pair->side[0].qp)->retransmitted_pkts, 0);
+    cr_expect_eq(host_dev_port(pair->side[1].dev)->counters.tx_frames,
+                 host_dev_port(pair->side[0].dev)->counters.rx_frames, "nobody but the peer was answered");
+}
+
+ParameterizedTestParameters(flood, takes_nothing_from_a_transfer)
+{
+    static struct kind kinds[] = {{"packet", true}, {"xdp", true}, {"udp", false}};
+    return cr_make_param_array(struct kind, kinds, sizeof kinds / sizeof *kinds);
+}
+
+ParameterizedTest(struct kind *kind, flood, takes_nothing_from_a_transfer)
 {
     struct pair pair;
-    const char *kind = *over_xdp ? "xdp" : "packet";
-    pair_open_on(&pair, (struct net_port *[]){open_port(kind, 0), open_port(kind, 1)}, TIMEOUT, true);
-    struct frame_spec good = {.src = host_dev_port(pair.side[0].dev)->mac,
-                              .dst = host_dev_port(pair.side[1].dev)->mac,
-                              .vlan_tci = -1,
-                              .dport = 4791,
-                              .ip_bytes = 100};
-    struct frame_spec unknown = good, stranger = good;
-    unknown.dest_qpn = ANY_QPN;
-    stranger.dest_qpn = roce_qp_num(pair.side[1].qp);
-    stranger.source = 9;
-    for (uint32_t i = 0; i < WRITE_BYTES; i++)
-        pair.side[0].memory[i] = (uint8_t)(i * 7 + (i >> 8));
+    open_pair(&pair, kind);
+    struct frame_spec unknown = packet_to(&pair, ANY_QPN, 1);
+    struct frame_spec stranger = packet_to(&pair, roce_qp_num(pair.side[1].qp), 9);
     flood(&unknown, FLOOD_FRAMES);
     flood(&stranger, FLOOD_FRAMES);
     cr_assert_eq(pair_post_write(&pair, 1, WRITE_BYTES), 0);
     drive(&pair, 0);
     flood(&stranger, FLOOD_FRAMES);
-    uint64_t end_ns = host_now_ns() + 20 * NS_PER_S;
-    while (!is_complete(&pair) && host_now_ns() < end_ns) {
-        drive(&pair, 1);
-        drive(&pair, 0);
-    }
-    cr_expect(memcmp(pair.side[0].memory, pair.side[1].memory, WRITE_BYTES) == 0);
-    cr_expect_eq(roce_qp_counters(pair.side[0].qp)->retransmitted_pkts, 0);
+    finish_transfer(&pair);
     const struct net_port_counters *c = &host_dev_port(pair.side[1].dev)->counters;
     cr_expect_eq(c->rx_dropped, 0);
-    cr_expect_eq(c->rx_no_qp, FLOOD_FRAMES);
-    cr_expect_eq(c->rx_stranger, 2 * FLOOD_FRAMES);
+    cr_expect_eq(c->rx_no_qp, kind->tells_why ? FLOOD_FRAMES : 0);
+    cr_expect_eq(c->rx_stranger, kind->tells_why ? 2 * FLOOD_FRAMES : 0);
+    cr_expect_eq(c->rx_filtered, kind->tells_why ? 0 : 3 * FLOOD_FRAMES);
     cr_expect_eq(c->rx_frames, WRITE_BYTES / 1024);
-    /* Nobody was answered: what side 1 sent, its peer got. */
-    cr_expect_eq(c->tx_frames, host_dev_port(pair.side[0].dev)->counters.rx_frames);
+    pair_close(&pair);
+}
+
+ParameterizedTestParameters(flood, a_forger_gets_no_answer)
+{
+    static struct kind kinds[] = {{"packet", true}, {"xdp", true}, {"udp", false}};
+    return cr_make_param_array(struct kind, kinds, sizeof kinds / sizeof *kinds);
+}
+
+/* Under the peer's address, to its queue pair: the ICRC is what tells. As many as a ring holds beside the
+ * transfer. */
+ParameterizedTest(struct kind *kind, flood, a_forger_gets_no_answer)
+{
+    struct pair pair;
+    open_pair(&pair, kind);
+    struct frame_spec forged = packet_to(&pair, roce_qp_num(pair.side[1].qp), 1);
+    flood(&forged, FORGED_FRAMES);
+    cr_assert_eq(pair_post_write(&pair, 1, WRITE_BYTES), 0);
+    drive(&pair, 0);
+    finish_transfer(&pair);
+    const struct net_port_counters *c = &host_dev_port(pair.side[1].dev)->counters;
+    cr_expect_eq(c->rx_dropped, 0);
+    cr_expect_eq(c->rx_frames, FORGED_FRAMES + WRITE_BYTES / 1024);
     pair_close(&pair);
 }

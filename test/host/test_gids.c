@@ -72,7 +72,7 @@ static unsigned gid_count(void)
 /* Takes events until one of this type. */
 static void await(enum nornic_event_type type)
 {
-    struct roce_event event = {.type = NORNIC_EVENT_COUNT};
+    struct host_event event = {.type = NORNIC_EVENT_COUNT};
     uint64_t end_ns = host_now_ns() + 10 * SECOND;
     while (event.type != type) {
         cr_assert_eq(host_dev_get_event(dev, &event, 10 * SECOND), 0, "no %s", nornic_event_name(type));
@@ -84,7 +84,7 @@ static void await(enum nornic_event_type type)
 static void await_gid(unsigned index, const char *text)
 {
     uint64_t end_ns = host_now_ns() + 10 * SECOND;
-    struct roce_event event;
+    struct host_event event;
     while (strcmp(gid(index), text) != 0) {
         cr_assert_lt(host_now_ns(), end_ns, "GID %u is %s, not %s", index, gid(index), text);
         if (host_dev_get_event(dev, &event, SECOND / 10) == 0)
@@ -224,7 +224,7 @@ static uint32_t mtu_after(const char *command)
 {
     char text[128];
     snprintf(text, sizeof text, "%s && ip addr add 10.79.0.1/24 dev nn0", command);
-    struct roce_event event;
+    struct host_event event;
     while (host_dev_get_event(dev, &event, 0) == 0)
         host_dev_ack_event(dev, &event);
     run(text);

@@ -295,6 +295,68 @@ static void look_at(struct net_port *port)
     port->ops = &seen.ops;
 }
 
+static void post_recv(struct pair_side *side)
+{
+    struct nornic_sge sge = {
+        .addr = (uintptr_t)side->memory, .len_bytes = PAIR_REGION_BYTES, .lkey = side->mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+    cr_assert_eq(roce_post_recv(side->qp, &wr, NULL), 0);
+}
+
+static void post_send(struct pair_side *side)
+{
+    struct nornic_sge sge = {.addr = (uintptr_t)side->memory, .len_bytes = 64, .lkey = side->mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = NORNIC_WR_SEND};
+    cr_assert_eq(roce_post_send(side->qp, &wr, NULL), 0);
+}
+
+/* Who waits for completions sends once for each message: its acknowledgement leaves with the answer to it. */
+Test(progress, an_acknowledgement_waits_for_the_answer)
+{
+    struct pair pair;
+    struct nornic_wc wc;
+    pair_open(&pair, true);
+    struct pair_side *client = &pair.side[0], *server = &pair.side[1];
+    post_recv(client);
+    post_recv(server);
+    look_at(server->dev->port);
+    post_send(client);
+    cr_assert(host_dev_progress(client->dev));
+    cr_assert(host_dev_progress_for(server->dev, server->cq));
+    cr_assert_eq(rdma_cq_poll(server->cq, &wc, 1), 1);
+    cr_assert_eq(seen.bursts, 0, "something left before the program could answer");
+    cr_assert_eq(host_dev_deadline_ns(server->dev), 0, "the next call is due at once");
+    post_send(server);
+    cr_assert(host_dev_progress_for(server->dev, server->cq));
+    cr_assert_eq(seen.bursts, 1);
+    cr_assert(host_dev_progress_for(client->dev, client->cq));
+    cr_assert_eq(rdma_cq_poll(client->cq, &wc, 1), 1, "the answer");
+    cr_assert_eq(roce_dev_counters(host_dev_engine(client->dev))->qps.acks_received, 1);
+    cr_assert(host_dev_progress_for(client->dev, client->cq),
+              "and its acknowledgement, without another answer");
+    cr_assert_eq(roce_dev_counters(host_dev_engine(client->dev))->qps.acks_sent, 1);
+    pair_close(&pair);
+}
+
+/* What comes is taken, however much there is to be sent: of two calls one receives. */
+Test(progress, who_has_much_to_send_receives_besides)
+{
+    struct pair pair;
+    struct nornic_wc wc;
+    pair_open(&pair, true);
+    struct pair_side *client = &pair.side[0], *server = &pair.side[1];
+    post_recv(client);
+    post_send(server);
+    cr_assert(host_dev_progress(server->dev));
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert_eq(pair_post_write(&pair, i, 8), 0);
+        cr_assert(host_dev_progress_for(client->dev, client->cq));
+    }
+    cr_assert_eq(rdma_cq_poll(client->cq, &wc, 1), 1);
+    cr_assert_eq(wc.wr_id, 1);
+    pair_close(&pair);
+}
+
 /* One WRITE, to its end. */
 static void write_driven(struct pair *pair, uint32_t len_bytes)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which runs there are."""
-import programs, rxe
-from lab import SEGMENT_MTU, USUAL_MTU
+import judge, judge_iwarp, programs, rxe, siw
+from lab import HOST, SEGMENT_MTU, USUAL_MTU
 
 SIZES = (1, 2, 3, 4096, 65536, 1000003)
 
@@ -11,12 +11,14 @@ class Case:
 
     way: guest-serves or nornic-serves; port: xdp, packet or udp; pairs: queue pairs or connections; weather: options of
     nornic's for a bad line; offloads: of OFFLOADS in lab.py."""
+    guest, knobs, is_lossy = 'rxe', {}, False
+    judge, filter = judge, 'udp port 4791'
 
     def __init__(self, program, way, port, family='4', pmtu=1024, size=4096, iterations=10, pairs=1, check=False,
                  weather=(), note='', offloads=None):
         self.program, self.way, self.port, self.family, self.pmtu = program, way, port, family, pmtu
         self.size, self.iterations, self.pairs, self.check, self.weather = size, iterations, pairs, check, weather
-        self.offloads = offloads or ('whole' if port == 'udp' else 'off')
+        self.options, self.offloads = weather, offloads or ('whole' if port == 'udp' else 'off')
         self.name = '-'.join([program, way, port, 'ipv' + family, 'pmtu%d' % pmtu, 'size%d' % size] +
                              ['pairs%d' % pairs] * (pairs > 1) + ['chk'] * check + ['bad-line'] * bool(weather) +
                              [offloads] * bool(offloads)) + note
@@ -30,6 +32,9 @@ class Case:
 
     def peer(self):
         return programs.ALL[self.program]
+
+    def port_name(self):
+        return self.port + ':nic0'
 
 
 def rc_pingpong(xdp_takes_4096):
@@ -166,6 +171,96 @@ def quirks():
         yield case
 
 
+class IwarpCase:
+    """One run of a stock program in a guest with siw against its nornic peer, or siw.py.
+
+    guest: cases of the same name share one, 'siw' or 'siw_knobs' and a note; knobs: of siw_knobs (KNOBS in lab.py);
+    options: of nornic's command; is_lossy: 2 % of the frames of either side are lost; rev, has_crc: what MPA is to
+    agree on."""
+    judge, filter, port, weather, check, offloads = judge_iwarp, 'tcp', 'iwarp', (), False, 'off'
+
+    def __init__(self, program, way, family='4', mtu=1500, size=4096, iterations=10, pairs=1, guest='siw', knobs=None,
+                 options=(), is_lossy=False, rev=2, has_crc=True, note=''):
+        self.program, self.way, self.family, self.mtu, self.size = program, way, family, mtu, size
+        self.iterations, self.pairs, self.guest, self.knobs = iterations, pairs, guest, knobs or {}
+        self.options, self.is_lossy, self.rev, self.has_crc = options, is_lossy, rev, has_crc
+        self.name = '-'.join([program, way, 'iwarp', 'ipv' + family, 'mtu%d' % mtu, 'size%d' % size] +
+                             ['pairs%d' % pairs] * (pairs > 1) + ['loss'] * is_lossy + [note] * bool(note))
+
+    def mtus(self):
+        return self.mtu, self.mtu
+
+    def peer(self):
+        return programs.ALL[self.program]
+
+    def port_name(self):
+        return 'iwarp:' + HOST[self.family]
+
+
+def siw_itself():
+    for name, (_, guest_is_client) in siw.PEERS.items():
+        case = IwarpCase('siw-' + name, 'nornic-serves' if guest_is_client else 'guest-serves', size=3000, iterations=2,
+                         has_crc=not guest_is_client)
+        case.name = case.program
+        yield case
+
+
+def both_ways(program, *args, **more):
+    for way in ('guest-serves', 'nornic-serves'):
+        yield IwarpCase(program, way, *args, **more)
+
+
+def with_siw():
+    """siw as it is. It does not ask for an RTR, so a server that speaks first must not be nornic's (IWARP-MPA-03); and
+    with revision 1, which does not tell depths, rping's server asks for none, and cannot read."""
+    for family, mtu in (('4', 1500), ('6', 1500), ('4', 9000), ('6', 1280)):
+        yield from both_ways('rping', family, mtu, 64)
+        yield from both_ways('rping', family, mtu, 65535, 3)
+        yield from both_ways('rdma_client', family, mtu, 16, 1)
+        yield IwarpCase('ucmatose', 'guest-serves', family, mtu, 3001, pairs=4)
+    yield IwarpCase('ucmatose', 'guest-serves', '4', 1500, 64, 20, pairs=20)
+    yield from both_ways('rping', '4', 1500, 20000, options=('--no-crc',), has_crc=False, note='no-crc')
+    yield from both_ways('rping', '6', 9000, 20000, options=('--no-crc',), has_crc=False, note='no-crc')
+    for family in ('4', '6'):
+        yield from both_ways('rping', family, 1500, 65535, is_lossy=True)
+        yield IwarpCase('ucmatose', 'guest-serves', family, 1500, 3001, pairs=3, is_lossy=True)
+    for program in ('rdma_client', 'ucmatose'):
+        yield IwarpCase(program, 'guest-serves', size=16, iterations=1, options=('--mpa-rev', '1'), rev=1, note='rev1')
+    yield from both_ways('rping-guest-killed', size=20000, iterations=0)
+    yield from both_ways('rping-nornic-killed', size=20000, iterations=0)
+
+
+def with_knobs():
+    """siw with other constants."""
+    old = {'guest': 'siw_knobs', 'knobs': {'mpa_version': 1}, 'rev': 1, 'note': 'rev1'}
+    yield IwarpCase('rping', 'nornic-serves', size=20000, **old)
+    yield IwarpCase('rdma_client', 'nornic-serves', '6', size=16, iterations=1, **old)
+    yield IwarpCase('rping', 'nornic-serves', size=20000, guest='siw_knobs', knobs={'mpa_crc_required': 1},
+                    options=('--no-crc',), note='guest-wants-crc')
+
+
+def with_verbs():
+    """The stock programs on both sides, here over nornic's verbs libraries. perftest's client connects a second time
+    before a slow server listens again (and where it does so all the same, it is tried again), so the guest is the
+    client."""
+    for family, mtu in (('4', 1500), ('6', 9000)):
+        yield IwarpCase('verbs-rping', 'guest-serves', family, mtu, 20000)
+        yield IwarpCase('verbs-rdma_client', 'guest-serves', family, mtu, 16, 1)
+    for op in ('write', 'read'):
+        for size in (1, 65536):
+            yield IwarpCase('verbs-ib_%s_bw' % op, 'nornic-serves', '4', 1500, size, 20)
+
+
+def with_rtr():
+    """Each kind of RTR that the guest offers, in a guest of its own: its kernel may not survive one that is lost."""
+    for kind, rtr_type in (('write', 128), ('read', 64), ('both', 192)):
+        more = {'guest': 'siw_knobs rtr-' + kind, 'knobs': {'peer_to_peer': 1, 'rtr_type': rtr_type},
+                'note': 'rtr-' + kind, 'options': ('--rtr', kind)}
+        yield IwarpCase('ucmatose', 'nornic-serves', size=3001, pairs=4, **more)
+        yield IwarpCase('ucmatose', 'guest-serves', '6', size=3001, pairs=4, **more)
+        yield from both_ways('rping', size=20000, **more)
+
+
 def all_cases(xdp_takes_4096=True):
     yield from rc_pingpong(xdp_takes_4096)
     yield from uc_pingpong(xdp_takes_4096)
@@ -174,3 +269,8 @@ def all_cases(xdp_takes_4096=True):
     yield from over_cm(xdp_takes_4096)
     yield from over_udp()
     yield from quirks()
+    yield from siw_itself()
+    yield from with_siw()
+    yield from with_verbs()
+    yield from with_knobs()
+    yield from with_rtr()

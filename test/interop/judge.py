@@ -3,6 +3,7 @@
 import functools, json, re, subprocess, zlib
 import payload
 from lab import GUEST, HOST, NORNIC
+from payload import nornic_data, ping_text
 
 @functools.lru_cache(maxsize=None)
 def guesses():
@@ -49,25 +50,6 @@ def echoes(case, capture, _log):
         first = [a == b for a, b in zip(echo, original)].index(False)
         return 'message %d comes back from the guest changed' % first
     return ''
-
-
-STEP, MASK = 0x9e3779b97f4a7c15, (1 << 64) - 1
-
-
-def first_word(key):
-    """Of a nornic message: splitmix64's finalizer."""
-    z = (key + 1) * STEP & MASK
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & MASK
-    z = (z ^ z >> 27) * 0x94d049bb133111eb & MASK
-    return z ^ z >> 31
-
-
-def nornic_data(key, size):
-    word, out = first_word(key), bytearray()
-    while len(out) < size:
-        out += word.to_bytes(8, 'little')
-        word = word + STEP & MASK
-    return bytes(out[:size])
 
 
 def srq_echoes(case, capture, _log):
@@ -119,12 +101,6 @@ def handshake(case, capture):
         if end[attribute] < case.pairs:
             return 'the capture has %d CM messages 0x%x for %d connections' % (end[attribute], attribute, case.pairs)
     return ''
-
-
-def ping_text(number, size):
-    text = 'rdma-ping-%d: ' % number
-    text += ''.join(chr(65 + (number + i) % 58) for i in range(size - len(text) - 1))
-    return text.encode() + b'\0'
 
 
 def pings(case, capture, log):
@@ -196,12 +172,15 @@ DISCARD = {'Icmp.OutDestUnreachs', 'Udp.NoPorts', 'Icmp6OutDestUnreachs', 'Udp6N
 
 # What a kernel says of a machine that is too slow for it is none of RoCE's.
 SPOKEN = re.compile('rxe|rdma|infiniband|ib_|udp|icmp|checksum', re.I)
+# That its port came up, it says at `rdma link add` and once more when the NIC's carrier is told, seconds later.
+GOOD_NEWS = re.compile(r'^.*\brxe0: set active$\n?', re.M)
 
 
 def guest_saw(case, counted, said):
     """`counted`, `said`: of the guest's kernel, during the case."""
     allowed = set() if case.port == 'udp' else DISCARD
     seen = {name: counted[name] for name in UNUSUAL if counted[name] and name not in allowed}
+    said = GOOD_NEWS.sub('', said)
     if seen or SPOKEN.search(said):
         return 'the guest\'s kernel counts %s and says: %s' % (seen, said.strip())
     return ''

@@ -15,8 +15,9 @@ GUEST = {'4': '10.78.0.1', '6': 'fd78::1'}
 HOST = {'4': '10.78.0.2', '6': 'fd78::2'}
 GID = {'4': '0000:0000:0000:0000:0000:ffff:0a4e:0001', '6': 'fd78:0000:0000:0000:0000:0000:0000:0001'}
 HOST_GID_INDEX = {'4': 1, '6': 2}      # link-local first, then in the order of the addresses given below
-# A PMTU of 4096 needs an interface MTU of 4200; smaller ones use AF_XDP with its usual MTU, one buffer a frame.
-SEGMENT_MTU, USUAL_MTU = 4200, 1500
+# A PMTU of 4096 needs an interface MTU of 4200; smaller ones use AF_XDP with its usual MTU, one buffer a frame. iWARP
+# takes what TCP makes of any MTU.
+SEGMENT_MTU, USUAL_MTU, IWARP_MTU = 4200, 1500, 9000
 PROBE_PORT = 18514
 BOOT_SECONDS, CASE_SECONDS = 180, 60
 # What nic0 and port0 do for the udp port; the other ports do it themselves. "whole": trains cross the veth pair in one
@@ -25,6 +26,11 @@ BOOT_SECONDS, CASE_SECONDS = 180, 60
 OFFLOADS = {'off': 'tx off gso off tso off gro off', 'bare': 'tx off gso off tso off gro on',
             'whole': 'tx on gso on gro on tx-udp-segmentation on',
             'cut': 'tx on gso on gro off tx-udp-segmentation off'}
+# What siw has: of these constants siw_knobs has parameters.
+KNOBS = {'mpa_crc_required': 0, 'mpa_crc_strict': 0, 'mpa_version': 2, 'peer_to_peer': 0, 'rtr_type': 192}
+DROP_2_PERCENT = ('add table netdev lossy; add chain netdev lossy out '
+                  '{ type filter hook egress device nic0 priority 0; }; '
+                  'add rule netdev lossy out meta l4proto tcp numgen random mod 100 < 2 drop')
 NO_OFFLOADS = 'csum=off,guest_csum=off,' + ','.join(
     k + '=off' for k in 'gso host_tso4 host_tso6 host_ufo host_ecn guest_tso4 guest_tso6 guest_ufo guest_ecn'.split())
 
@@ -47,12 +53,15 @@ def in_nic(*command):
 
 
 class Lab:
-    """The network and the guest; everything it makes is removed by close()."""
+    """The network and the guest; everything it makes is removed by close().
 
-    def __init__(self, share):
-        self.share, self.procs, self.namespaces, self.next_command = share, [], [], 0
-        self.mtu, self.guest_mtu, self.offloads = None, SEGMENT_MTU, None
-        self.indexes = {}
+    driver: rxe, siw, or siw_knobs, the latter with what is constant in siw as parameters (see fetch)."""
+
+    def __init__(self, share, driver):
+        self.share, self.driver, self.procs, self.namespaces, self.next_command = share, driver, [], [], 0
+        self.segment_mtu = SEGMENT_MTU if driver == 'rxe' else IWARP_MTU
+        self.mtu, self.guest_mtu, self.offloads = None, self.segment_mtu, None
+        self.indexes, self.knobs, self.is_lossy = {}, {}, False
 
     def spawn(self, command, log):
         with open(log, 'wb') as out:
@@ -81,7 +90,7 @@ class Lab:
         sh('ip', '-n', name, 'link', 'set', 'lo', 'up')
 
     def build_network(self):
-        mtu = str(SEGMENT_MTU)
+        mtu = str(self.segment_mtu)
         self.add_namespace(SW)
         self.add_namespace(NIC)
         in_sw, here = ['ip', 'netns', 'exec', SW], in_nic()
@@ -108,15 +117,35 @@ class Lab:
             sh('ip', 'netns', 'exec', where, 'ethtool', '-K', dev, *OFFLOADS[offloads].split(), check=False)
         self.offloads = offloads
 
-    def set_mtu(self, host, guest=SEGMENT_MTU):
+    def set_mtu(self, host, guest=None):
         """XDP looks at the MTU of both ends of a veth pair, rdma_cm at that of the guest's interface."""
         if host != self.mtu:
             sh('ip', '-n', NIC, 'link', 'set', 'nic0', 'mtu', str(host))
             sh('ip', '-n', SW, 'link', 'set', 'port0', 'mtu', str(host))
             self.mtu = host
-        if guest != self.guest_mtu:
-            self.guest_status(self.in_guest('ip link set eth0 mtu %d' % guest), 20)
+        if guest not in (None, self.guest_mtu):
+            self.guest_does('ip link set eth0 mtu %d' % guest)
             self.guest_mtu = guest
+
+    def set_knobs(self, knobs):
+        """Parameters of siw_knobs; those that are not named get back what siw has."""
+        wanted = {**KNOBS, **knobs} if self.driver == 'siw_knobs' else {}
+        for knob, value in wanted.items():
+            if self.knobs.get(knob) != value:
+                self.guest_does('sh -c "echo %d >/sys/module/siw_knobs/parameters/%s"' % (value, knob))
+        self.knobs = wanted
+
+    def set_loss(self, is_lossy):
+        """2 % of the frames of either side never reach the segment."""
+        if is_lossy == self.is_lossy:
+            return
+        if is_lossy:
+            self.guest_does('/usr/bin/tc qdisc add dev eth0 root netem loss 2%')   # not busybox's
+            sh(*in_nic('nft', DROP_2_PERCENT))
+        else:
+            self.guest_does('/usr/bin/tc qdisc del dev eth0 root')
+            sh(*in_nic('nft', 'delete table netdev lossy'))
+        self.is_lossy = is_lossy
 
     def xdp_takes(self, mtu):
         """Whether this kernel's AF_XDP does this MTU on a veth pair (it needs frames in several buffers)."""
@@ -131,18 +160,19 @@ class Lab:
     def boot(self):
         with open(CACHE + '/kernel.version') as f:
             version = f.read().strip()
-        append = 'console=ttyS0 quiet panic=1 mitigations=off tsc=reliable nn_mtu=%d nn_ip4=%s nn_ip6=%s' % (
-            SEGMENT_MTU, GUEST['4'], GUEST['6'])
+        append = ('console=ttyS0 quiet panic=1 mitigations=off tsc=reliable nn_driver=%s nn_mtu=%d nn_ip4=%s nn_ip6=%s'
+                  % (self.driver, self.segment_mtu, GUEST['4'], GUEST['6']))
+        initrd = '%s/%s.gz' % (CACHE, self.driver.partition('_')[0])
         guest = self.spawn(
             ['ip', 'netns', 'exec', SW, 'qemu-system-x86_64', '-machine', 'q35,accel=tcg', '-cpu', 'max',
              '-m', '512', '-display', 'none', '-monitor', 'none', '-serial', 'stdio', '-no-reboot', '-nodefaults',
-             '-kernel', '%s/kernel/boot/vmlinuz-%s' % (CACHE, version), '-initrd', CACHE + '/interop.gz',
+             '-kernel', '%s/kernel/boot/vmlinuz-%s' % (CACHE, version), '-initrd', initrd,
              '-append', append, '-fsdev', 'local,id=f0,path=%s,security_model=none' % self.share,
              '-device', 'virtio-9p-pci,fsdev=f0,mount_tag=host',
              '-object', 'rng-random,id=rng0,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng0',
              '-netdev', 'tap,id=n0,ifname=tap0,script=no,downscript=no',
              '-device', 'virtio-net-pci,netdev=n0,romfile=,mac=52:54:00:4e:00:01,host_mtu=%d,%s' % (
-                 SEGMENT_MTU, NO_OFFLOADS)], self.share + '/console')
+                 self.segment_mtu, NO_OFFLOADS)], self.share + '/console')
         wait_for('boot of the guest', BOOT_SECONDS,
                  lambda: os.path.exists(self.share + '/booted') or guest.poll() is not None)
         if guest.poll() is not None:
@@ -171,6 +201,11 @@ class Lab:
         status = '%s/rc.%d' % (self.share, n)
         wait_for('the end of the guest\'s program', seconds, lambda: os.path.exists(status))
         return int(self.read('rc.%d' % n))
+
+    def guest_does(self, command):
+        n = self.in_guest(command)
+        if (status := self.guest_status(n, 20)) != 0:
+            raise OSError('the guest: `%s` ended with %d: %s' % (command, status, self.read('out.%d' % n).strip()))
 
     def guest_counted(self, n):
         """What the guest's kernel has counted while program `n` ran: {'Udp.InCsumErrors': 0, 'Ip6InDiscards': 0...}."""

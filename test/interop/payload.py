@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The messages in a capture, put together by PSN: independent of nornic's own code."""
+"""The messages in a capture of RoCE, put together by PSN, and what programs put into theirs: independent of nornic's
+own code."""
 import collections, ipaddress, struct
 
 ROCE_PORT = 4791
@@ -163,3 +164,28 @@ def read_data(path):
                 found[source].append(got)
                 end = psn
     return found
+
+
+STEP, MASK = 0x9e3779b97f4a7c15, (1 << 64) - 1
+
+
+def first_word(key):
+    """Of a nornic message: splitmix64's finalizer."""
+    z = (key + 1) * STEP & MASK
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & MASK
+    z = (z ^ z >> 27) * 0x94d049bb133111eb & MASK
+    return z ^ z >> 31
+
+
+def nornic_data(key, size):
+    word, out = first_word(key), bytearray()
+    while len(out) < size:
+        out += word.to_bytes(8, 'little')
+        word = word + STEP & MASK
+    return bytes(out[:size])
+
+
+def ping_text(number, size):
+    text = 'rdma-ping-%d: ' % number
+    text += ''.join(chr(65 + (number + i) % 58) for i in range(size - len(text) - 1))
+    return text.encode() + b'\0'

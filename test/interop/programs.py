@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The stock programs: how each and its nornic peer are called, how one sees that a server listens."""
-import sys
-import rxe
+import os, sys
+import rxe, siw
 from lab import GUEST, HERE, HOST, HOST_GID_INDEX, NORNIC, listening
 
 TCP_PORT = 18515
@@ -10,10 +10,19 @@ TCP_PORT = 18515
 class Program:
     listens_on = None   # a port of the connection manager
     ends = True         # the stock program does, with 0
+    kills = None        # 'guest' or 'nornic': the side that is killed
 
     def command(self, case, number):
         """What runs beside the guest's program."""
-        return [NORNIC, *self.nornic(case, number), '--port', case.port + ':nic0', *case.weather]
+        return [NORNIC, *self.nornic(case, number), '--port', case.port_name(), *case.options]
+
+    def was_refused(self, log):
+        """Whether the stock client came before the stock server listened, which is to be tried again."""
+        return False
+
+    def has_done_all(self, text):
+        """Whether the stock program failed, as it says, when all was done: see docs/interop.md."""
+        return False
 
     def said(self, case, text):
         """What is wrong with what the stock program printed, or ''."""
@@ -127,6 +136,72 @@ class Rping(Peer):
         return 'the guest says: data mismatch' if 'mismatch' in text else ''
 
 
+class Killed(Rping):
+    """rping until one side is killed in the middle of it: the other has to notice."""
+    ours = 'rping'
+
+    def __init__(self, who):
+        self.name, self.kills = 'rping-%s-killed' % who, who
+
+    def stock_name(self, server):
+        return 'rping'
+
+
+class OnBothSides(Peer):
+    """A program over rdma_cm with siw in the guest, and here with nornic's libibverbs and librdmacm."""
+    listens_on = 8174
+
+    def __init__(self, stock):
+        self.stock_program, self.name = stock, 'verbs-' + stock.name
+
+    def port(self, number):
+        return self.listens_on + number
+
+    def stock(self, case, gid_index, number):
+        server = case.way == 'guest-serves'
+        return self.words(case, server, (GUEST if server else HOST)[case.family], number)
+
+    def words(self, case, server, there, number):
+        name = self.stock_program.stock_name(server)
+        return '%s %s' % (name, self.stock_program.stock_words(case, server, there, self.port(number)))
+
+    def command(self, case, number):
+        server = case.way == 'nornic-serves'
+        words = self.words(case, server, (HOST if server else GUEST)[case.family], number)
+        lib = os.path.join(os.path.dirname(os.path.abspath(NORNIC)), 'lib')
+        return ['env', 'LD_LIBRARY_PATH=' + lib, 'NORNIC_PORT=' + case.port_name(), 'timeout', '25'] + words.split()
+
+    def nornic_listens(self, number, log):
+        return listening(self.port(number))
+
+    def was_refused(self, log):
+        return self.stock_program.was_refused(log)
+
+    def has_done_all(self, text):
+        return self.stock_program.has_done_all(text)
+
+    def said(self, case, text):
+        return self.stock_program.said(case, text)
+
+
+class Perftest(Peer):
+    """ib_write_bw and ib_read_bw, both connections by rdma_cm."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def stock_words(self, case, server, there, port):
+        words = '-R -F -p %d -n %d -s %d -t 4 -Q 1' % (port, case.iterations, case.size)
+        return words + ('' if server else ' ' + there)
+
+    def was_refused(self, log):
+        with open(log, errors='replace') as f:
+            return 'Connection refused' in f.read()
+
+    def has_done_all(self, text):
+        return 'Failed to close connection between server and client' in text
+
+
 class Messages(Peer):
     """udaddy and ucmatose."""
 
@@ -193,7 +268,23 @@ class Quirk(Program):
         return listening(TCP_PORT + number)
 
 
+class PlainPeer(Rping):
+    """rping of a guest with siw against siw.py: its peer over a plain socket, or what shows how siw differs."""
+    def __init__(self, function):
+        self.name, self.function = 'siw-' + function, function
+        self.ends = function.startswith('rping')
+
+    def stock_name(self, server):
+        return 'rping'
+
+    def command(self, case, number):
+        words = [sys.executable, HERE + '/siw.py', self.function, str(self.port(number))]
+        return words + [str(case.size), str(case.iterations)] * self.ends
+
+
 ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
-       [Rping(), Messages('udaddy', 'udaddy', 7174), Messages('ucmatose', 'cmatose', 7471), RdmaClient()] +
-       [Quirk(q) for q in rxe.QUIRKS]}
+       [Rping(), Killed('guest'), Killed('nornic'), Messages('udaddy', 'udaddy', 7174),
+        Messages('ucmatose', 'cmatose', 7471), RdmaClient()] +
+       [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
+       [OnBothSides(p) for p in (Rping(), RdmaClient(), Perftest('ib_write_bw'), Perftest('ib_read_bw'))]}
 

@@ -10,7 +10,11 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "net/pcap_file.h"
+#include "net/impair.h"
 #include "net/packet.h"
+#include "net/share.h"
+#include "share_pair.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
 
@@ -250,4 +254,28 @@ Test(packet, what_is_in_the_way_is_named)
     int status;
     cr_assert_eq(waitpid(pid, &status, 0), pid);
     cr_expect_eq(status, 0);
+}
+
+/* Behind an impairment and a capture, too, as a device has them. */
+Test(packet, processes_on_an_interface_have_numbers_of_their_own)
+{
+    struct nornic_error why = {""};
+    struct net_packet_config config = {.ifname = "nn0", .is_leased = true};
+    struct net_impair_config clean = {.on_rx = true, .on_tx = true};
+    struct net_port *leased[2];
+    uint32_t first[2];
+    share_dir_make();
+    netns_enter(&veth, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert_eq(net_packet_open(&config, &leased[i], &why), 0, "%s", why.text);
+        cr_assert_eq(net_pcap_capture_wrap(leased[i], "/dev/null", 0, &leased[i], &why), 0, "%s", why.text);
+        cr_assert_eq(net_impair_wrap(leased[i], &clean, &leased[i]), 0);
+        cr_assert_not_null(net_port_lease(leased[i]));
+        cr_expect_null(net_port_share(leased[i]), "it has no addresses to share");
+        first[i] = net_share_first_qpn(net_port_lease(leased[i]));
+    }
+    cr_expect_neq(first[0], first[1]);
+    for (unsigned i = 0; i < 2; i++)
+        net_port_close(leased[i]);
+    share_dir_remove();
 }

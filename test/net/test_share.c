@@ -189,6 +189,7 @@ Test(share, what_goes_astray_is_handed_over)
 {
     static struct sock_filter code[NET_SHARE_FILTER_MAX];
     struct net_udp_arrival arrival;
+    struct net_share_taken taken;
     uint8_t payload[64];
     settle();
     struct net_share_view *view = &members[0]->view;
@@ -203,10 +204,10 @@ Test(share, what_goes_astray_is_handed_over)
     for (unsigned i = 0; i < MEMBERS; i++)
         cr_expect_eq(receive(i, &arrival), 0);
     cr_expect_eq(passed, 1);
-    cr_assert(net_share_take(members[2], &counters, &arrival, room, sizeof room));
-    cr_expect_eq(arrival.payload_bytes, sizeof payload);
+    cr_assert(net_share_take(members[2], &counters, &taken, room, sizeof room));
+    cr_expect_eq(taken.arrival.payload_bytes, sizeof payload);
     cr_expect_arr_eq(room, payload, sizeof payload);
-    cr_expect(nornic_addr_equal(&arrival.dst, &addr));
+    cr_expect(nornic_addr_equal(&taken.arrival.dst, &addr));
     settle();
     expect_right();
     cr_expect_eq(passed, 1);
@@ -221,6 +222,7 @@ Test(share, a_mixed_train_is_taken_apart)
                                       .dst = addr,
                                       .payload_bytes = (PKTS - 1) * SEG_BYTES + LAST_BYTES,
                                       .seg_bytes = SEG_BYTES};
+    struct net_share_taken taken;
     settle();
     for (unsigned i = 0; i < PKTS; i++) {
         share_packet(room + i * SEG_BYTES, i + 1 < PKTS ? SEG_BYTES : LAST_BYTES,
@@ -237,9 +239,9 @@ Test(share, a_mixed_train_is_taken_apart)
         unsigned to, first, pkts;
     } runs[] = {{1, 2, 1}, {1, 6, 3}, {2, 3, 2}, {2, 10, 1}};
     for (unsigned r = 0; r < array_len(runs); r++) {
-        cr_assert(net_share_take(members[runs[r].to], &counters, &arrival, room, sizeof room), "run %u", r);
-        cr_expect_eq(arrival.payload_bytes, runs[r].pkts * SEG_BYTES);
-        cr_expect_eq(arrival.seg_bytes, runs[r].pkts > 1 ? SEG_BYTES : 0);
+        cr_assert(net_share_take(members[runs[r].to], &counters, &taken, room, sizeof room), "run %u", r);
+        cr_expect_eq(taken.arrival.payload_bytes, runs[r].pkts * SEG_BYTES);
+        cr_expect_eq(taken.arrival.seg_bytes, runs[r].pkts > 1 ? SEG_BYTES : 0);
         for (unsigned i = 0; i < runs[r].pkts; i++)
             cr_expect_eq(room[i * SEG_BYTES + 30], runs[r].first + i);
     }
@@ -250,18 +252,19 @@ Test(share, a_mixed_train_is_taken_apart)
 Test(share, what_was_handed_over_wrongly_ends_there)
 {
     struct net_udp_arrival arrival = {.src = addr, .dst = addr, .payload_bytes = 64};
+    struct net_share_taken taken;
     settle();
     share_packet(room, 64, net_share_first_qpn(members[1]) + 17);
     cr_assert_eq(net_share_sift(members[0], &arrival, room, &passed), 0);
     leave(1);
     join(1); /* with another slot, most likely, and its socket's name is gone in any case */
-    cr_expect_not(net_share_take(members[1], &counters, &arrival, room, sizeof room));
+    cr_expect_not(net_share_take(members[1], &counters, &taken, room, sizeof room));
     arrival = (struct net_udp_arrival){.src = addr, .dst = addr, .payload_bytes = 64};
     share_packet(room, 64, net_share_first_qpn(members[2]) + 17);
     cr_assert_eq(net_share_sift(members[0], &arrival, room, &passed), 0);
     members[2]->own.place_count = 0; /* it has given the address up */
-    cr_assert(net_share_take(members[2], &counters, &arrival, room, sizeof room));
-    cr_expect_eq(arrival.payload_bytes, 0);
+    cr_assert(net_share_take(members[2], &counters, &taken, room, sizeof room));
+    cr_expect_eq(taken.arrival.payload_bytes, 0);
     members[2]->own.place_count = 1;
 }
 
@@ -315,8 +318,10 @@ Test(share, what_may_be_anybodys_goes_to_all_that_have_a_cm)
     cr_expect_eq(receive(0, &arrival), sizeof payload, "the oldest");
     for (unsigned i = 1; i < MEMBERS; i++) {
         cr_expect_eq(receive(i, &arrival), 0);
-        cr_expect_eq(net_share_take(members[i], &counters, &arrival, room, sizeof room), i < 3);
-        cr_expect_eq(arrival.payload_bytes, i < 3 ? sizeof payload : 0);
+        struct net_share_taken taken = {.arrival = {.payload_bytes = 0}};
+        cr_expect_eq(net_share_take(members[i], &counters, &taken, room, sizeof room), i < 3);
+        cr_expect_eq(taken.arrival.payload_bytes, i < 3 ? sizeof payload : 0);
+        cr_expect(is_quiet(), "the filter was right");
     }
 }
 
@@ -363,6 +368,11 @@ Test(share, what_is_forged_changes_nothing)
     send_to(payload, sizeof payload);
     for (unsigned i = 0; i < MEMBERS; i++)
         cr_expect_eq(receive(i, &arrival), 0);
+    uint32_t index = members[0]->own.places[0].index;
+    arrival = (struct net_udp_arrival){.src = addr, .dst = addr, .payload_bytes = sizeof payload};
+    put_be24(payload + NET_SHARE_PSN_AT, index + 1);
+    cr_expect_eq(net_share_sift(members[0], &arrival, payload, &passed), 0);
+    cr_expect_eq(members[0]->own.places[0].index, index);
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
         struct net_share_record nonsense;
         memset(&nonsense, (int)slot, sizeof nonsense);

@@ -167,6 +167,22 @@ Test(udp_path, train_that_the_route_does_not_take_is_told)
               trouble);
 }
 
+/* Whoever asks for packets that are too long for the way to it costs nobody else the trains. */
+Test(udp_path, a_train_that_one_route_does_not_take_ends_not_all_trains)
+{
+    struct net_frame buf;
+    run("ip route add 10.77.0.9/32 dev nn0 mtu 800");
+    for (unsigned i = 0; i < 3; i++) {
+        send_one("10.77.0.2", 10400, 1040);
+        send_one("10.77.0.9", 10400, 1040);
+    }
+    cr_expect_eq(port->counters.tx_errors, 3);
+    cr_expect_eq(port->counters.tx_frames, 30);
+    cr_assert_eq(net_port_tx_reserve_trains(port, &buf, 1, 65000), 1);
+    cr_expect_gt(buf.train_pkts, 1);
+    net_port_tx_flush(port, &buf, 0, 1);
+}
+
 /* On an interface with a udp port a packet port would refuse the udp port's peers; it is so the other
  * way round, too. */
 Test(udp_path, packet_port_and_udp_port_do_not_share_an_interface)
@@ -235,9 +251,10 @@ static void send_to_group(const char *group, const char *ifname)
 /* Frames that have come. */
 static unsigned drain(struct net_port *from)
 {
+    static uint64_t now_ns;
     struct net_frame frame;
     unsigned count = 0;
-    while (net_port_rx_burst(from, &frame, 1, 1)) {
+    while (net_port_rx_burst(from, &frame, 1, now_ns += NS_PER_MS)) {
         count++;
         net_port_rx_release(from, &frame, 1);
     }

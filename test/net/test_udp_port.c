@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The udp port over the loopback interface, without privileges: each test at addresses of its own. */
+#include "base/base.h"
 #include "net/udp_port.h"
 
 #include <arpa/inet.h>
@@ -91,8 +92,10 @@ static void send_one(unsigned from, const struct nornic_addr *dst, uint32_t payl
 /* The next frame at `port`, which is to be released; waits asleep. */
 static struct net_frame receive(struct net_port *port)
 {
+    static uint64_t now_ns;
     struct net_frame frame = {.data = NULL};
-    for (unsigned tries = 0; tries < 10 && net_port_rx_burst(port, &frame, 1, 1) == 0; tries++) {
+    for (unsigned tries = 0; tries < 10 && !net_port_rx_burst(port, &frame, 1, now_ns += NS_PER_MS);
+         tries++) {
         struct pollfd ready = {.fd = net_port_fd(port), .events = POLLIN};
         poll(&ready, 1, WAIT_MS);
     }
@@ -233,6 +236,28 @@ Test(udp_port, group_reaches_its_members)
     frame = receive(ports[1]);
     cr_assert(memcmp(frame.data + 30, addrs[1].b + 12, 4) == 0, "the group was left");
     net_port_rx_release(ports[1], &frame, 1);
+}
+
+/* Most come by one address, and only that one is looked at each time; the others have their turn. */
+Test(udp_port, an_address_that_is_quiet_is_heard_beside_a_busy_one)
+{
+    struct nornic_error why;
+    struct nornic_addr other;
+    struct net_frame frames[4];
+    uint64_t now_ns = NS_PER_S;
+    unsigned others = 0;
+    cr_assert_eq(nornic_addr_parse("239.7.7.8", &other), 0);
+    cr_assert_eq(net_port_listen(ports[1], &other, &why), 0, "%s", why.text);
+    send_one(0, &addrs[1], 100, 0, 1);
+    cr_assert_eq(net_port_rx_burst(ports[1], frames, 1, now_ns), 1, "which makes it the busy one");
+    send_one(0, &other, 100, 0, 2);
+    for (unsigned i = 0; i < 50; i++) { /* half a millisecond, without a pause on the other */
+        now_ns += 10 * NS_PER_US;
+        send_one(0, &addrs[1], 100, 0, 1);
+        for (unsigned n = net_port_rx_burst(ports[1], frames, 1, now_ns); n > 0; n--)
+            others += memcmp(frames[n - 1].data + 30, other.b + 12, 4) == 0;
+    }
+    cr_assert_eq(others, 1);
 }
 
 Test(udp_port, icmp_is_counted_and_named)

@@ -277,6 +277,35 @@ Test(run, halves_take_turns_run_by_run)
     script_pump(s);
 }
 
+/* What answers a request leaves with its acknowledgement behind it: one train, whose last packet is shorter.
+ * A READ's answer shares none. */
+Test(run, an_ack_leaves_behind_the_requests)
+{
+    struct roce_pkt p;
+    static const uint8_t payload[64];
+    script_recv(s, 1, 0, 4096);
+    struct script_pkt send = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 0), payload, sizeof payload);
+    send.bth.ack_req = 1;
+    script_give(s, &send, 1);
+    post(1, NORNIC_WR_SEND, 0, 64);
+    cr_assert_eq(build(65553, 8), 1);
+    expect_pkts(0, 2);
+    struct net_train train;
+    net_train_begin(&train, &frames[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct net_frame pkt = net_train_packet(&train, i);
+        cr_assert_eq(roce_pkt_parse(&p, pkt.data, pkt.len_bytes, 0), ROCE_RX_TAKEN);
+        cr_assert_eq(!!(p.op->flags & ROCE_PKT_RESPONSE), i == 1);
+    }
+    net_train_end(&train);
+    ack(0, 1);
+    struct script_pkt read = script_read_pkt(s, script_rq(s, 1), 0, 8);
+    script_give(s, &read, 1);
+    post(2, NORNIC_WR_SEND, 0, 64);
+    cr_assert_eq(build(65553, 8), 2);
+    script_pump(s);
+}
+
 /* Its kernel numbers the packets of each train from 0 on, and has one source port and no flow label.
  * covers: ROCE-FRM-15 */
 Test(run, udp_socket_numbers_each_train_from_zero)

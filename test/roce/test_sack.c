@@ -3,6 +3,9 @@
  * sent again. */
 #include <criterion/criterion.h>
 
+#include "base/base.h"
+#include "roce/device.h"
+#include "roce/reorder.h"
 #include "test/support/script_suite.h"
 
 static void begin(void)
@@ -75,6 +78,13 @@ static const struct roce_pkt *expect_sack_at(uint32_t i, uint32_t map, int line)
     return p;
 }
 #define expect_sack(i, map) expect_sack_at(i, map, __LINE__)
+
+/* A WRITE of six packets is under way. */
+static void send_six(void)
+{
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 6 * 1024);
+    script_forget(s);
+}
 
 /* --- the responder --- */
 
@@ -178,6 +188,70 @@ Test(sack, another_version_is_dropped)
     expect_nothing(s);
 }
 
+/* Who does not know where the QP is may not say that its peer goes back no more: a gap is still NAKed. */
+Test(sack, a_forged_one_says_nothing_of_the_peer)
+{
+    send_six();
+    for (uint32_t i = 7; i < 0x1000000; i += 0x7ffff) {
+        sack(i, 0, (struct roce_sacketh){.known = 0, .probe = 1, .stamp = i});
+        expect_nothing(s);
+    }
+    cr_expect_not(s->qp->peer.is_selective);
+    give(0);
+    give(2);
+    cr_assert_eq(expect_sack(1, 0)->sacketh.echo, 0);
+    expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+}
+
+Test(sack, a_bitmap_has_256_bytes_at_the_most)
+{
+    static uint8_t bytes[512];
+    meet();
+    send_six();
+    for (uint32_t n = 256; n <= 512; n += 4) {
+        struct script_pkt p = sack_pkt(0, 1, KNOWN);
+        memset(bytes, 0, sizeof bytes);
+        p.payload = bytes;
+        p.payload_bytes = n;
+        script_send(s, &p);
+        expect_verdict(s, ROCE_RX_DROP_LENGTH, (n - 256) / 4);
+    }
+}
+
+/* What was kept is nobody's any more, and others need the room. */
+Test(sack, a_queue_pair_in_error_keeps_nothing)
+{
+    meet();
+    uint32_t before = roce_spare_frames_left(&s->dev->spare);
+    give(0);
+    give(2);
+    give(4);
+    cr_expect_eq(roce_spare_frames_left(&s->dev->spare), before - 2);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_STATE, s->now_ns), 0);
+    cr_expect_eq(roce_spare_frames_left(&s->dev->spare), before);
+    cr_expect_eq(s->qp->reorder.kept, 0);
+}
+
+/* A peer that leaves a gap open, and goes on and on behind it. */
+Test(sack, no_queue_pair_keeps_all_that_a_device_can)
+{
+    meet();
+    for (unsigned others = 0; others < 3; others++) {
+        roce_reorder_clear(s->qp);
+        uint32_t left = roce_spare_frames_left(&s->dev->spare);
+        for (uint32_t i = 1; i <= 2047; i++) {
+            struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, i), NULL, 0);
+            script_send(s, &p);
+            script_forget(s);
+        }
+        cr_expect_leq(s->qp->reorder.kept, left / 2 + 1);
+        cr_expect_geq(s->qp->reorder.kept, min_u32(left / 2, 2047));
+        for (uint32_t i = 0; i < left / 2; i++) /* another QP's */
+            cr_assert_neq(roce_spare_take_frame(&s->dev->spare, 64), 0);
+    }
+}
+
 /* What an adapter, soft-RoCE or a device without it does: ROCE-RX-13. */
 Test(sack, who_has_it_off_drops_it)
 {
@@ -193,14 +267,8 @@ Test(sack, who_has_it_off_drops_it)
 
 /* --- the requester --- */
 
-/* A WRITE of six packets is under way. */
-static void send_six(void)
-{
-    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 6 * 1024);
-    script_forget(s);
-}
-
-Test(sack, only_what_is_lost_is_sent_again)
+/* Of six packets two are lost, and sent again alone. */
+static void mend_two_holes(void)
 {
     meet();
     send_six();
@@ -210,6 +278,11 @@ Test(sack, only_what_is_lost_is_sent_again)
     expect_nothing(s);
     script_ack(s, script_sq(s, 5), ROCE_SYNDROME_ACK_UNLIMITED, 1);
     expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+}
+
+Test(sack, only_what_is_lost_is_sent_again)
+{
+    mend_two_holes();
 }
 
 Test(sack, what_was_sent_again_is_not_sent_a_third_time_without_news)
@@ -329,7 +402,7 @@ Test(sack, a_kept_read_is_not_lost)
     send_six();
     script_post(s, 2, NORNIC_WR_RDMA_READ, 0, 2048);
     script_forget(s);
-    sack(1, 0x84000000, KNOWN); /* 2, and the READ at 6 */
+    sack(1, 0x88000000, KNOWN); /* 2, and the READ at 6 */
     expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 1));
     expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 3));
     expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 4));
@@ -350,4 +423,107 @@ Test(sack, it_brings_credits)
     script_post(s, 3, NORNIC_WR_SEND, 0, 8);
     expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 6));
     expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 7));
+}
+
+/* Each bit costs no more than a packet, whatever a peer claims to keep: a READ has thousands of PSNs. */
+Test(sack, a_bitmap_is_read_once)
+{
+    static uint8_t bytes[256];
+    meet();
+    send_six();
+    script_post(s, 2, NORNIC_WR_RDMA_READ, 0, SCRIPT_MEM_BYTES);
+    script_forget(s);
+    memset(bytes, 0xff, sizeof bytes);
+    struct script_pkt p = sack_pkt(0, 1, KNOWN);
+    p.payload = bytes;
+    p.payload_bytes = sizeof bytes;
+    uint32_t before = s->qp->req.board.stamp, pkts = (s->qp->req.hi_psn - s->qp->req.una_psn) & ROCE_PSN_MASK;
+    script_send(s, &p);
+    cr_expect_leq(s->qp->req.board.stamp - before, 3 * pkts);
+    cr_expect_gt(pkts, 20);
+}
+
+/* Those that are known to be there do not keep what is missing before them from being sent again. */
+Test(sack, what_is_lost_beyond_the_window_is_sent_again_at_once)
+{
+    config.window_pkts = 8;
+    renew();
+    meet();
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 20 * 1024);
+    script_forget(s);
+    sack(0, 0xfe000000, KNOWN); /* 1 to 7 */
+    expect_op(s, ROCE_OP_WRITE_FIRST, script_sq(s, 0));
+    for (uint32_t i = 8; i < 15; i++)
+        expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, i));
+    expect_nothing(s);
+    sack(0, 0xfefc0000, KNOWN); /* 9 to 14, too */
+    expect_op(s, ROCE_OP_WRITE_FIRST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 8));
+}
+
+/* An echo of 0 is none, also where stamps begin anew. */
+Test(sack, stamps_wrap_past_zero)
+{
+    meet();
+    send_six();
+    s->qp->req.board.stamp = (1u << 30) - 5;
+    sack(1, 0x80000000, KNOWN); /* 1 to 5 get the last four stamps, and 0 */
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 1));
+    expect_nothing(s);
+    sack(1, 0x80000000, KNOWN);
+    expect_nothing(s);
+    sack(1, 0xf0000000, KNOWN);
+    expect_nothing(s);
+}
+
+/* PSNs wrap at 24 bits. */
+Test(sack, the_board_goes_on_behind_the_last_psn)
+{
+    for (uint32_t before = 0; before < 6; before++) {
+        config.attr.sq_psn = 0x1000000 - before - 1;
+        renew();
+        mend_two_holes();
+    }
+}
+
+/* More is under way than the board has room for: 2048 packets from the oldest on. */
+static void send_far(void)
+{
+    config.window_pkts = 4096;
+    renew();
+    meet();
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, SCRIPT_MEM_BYTES);
+    script_forget(s);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, SCRIPT_MEM_BYTES - 4 * 1024);
+    script_forget(s);
+    script_post(s, 3, NORNIC_WR_RDMA_READ, 0, 6 * 1024);
+    script_post(s, 4, NORNIC_WR_RDMA_WRITE, 0, 20 * 1024);
+    script_forget(s);
+}
+
+Test(sack, what_comes_into_view_is_not_lost_by_that)
+{
+    send_far();
+    sack(1, 0x80000000, KNOWN); /* 2 */
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 1));
+    expect_nothing(s);
+    sack(500, 0x80000000, KNOWN); /* 501; the board goes on to the end of what was sent */
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 500));
+    expect_nothing(s);
+}
+
+/* The peer takes a READ that it never had for what it is asked for: two parts would be two READs to it, and
+ * more than it may have to answer at once. */
+Test(sack, a_lost_read_stays_whole_where_the_board_ends)
+{
+    send_far();
+    sack(0, 0x80000000, KNOWN);
+    expect_op(s, ROCE_OP_WRITE_FIRST, script_sq(s, 0));
+    sack(0, 0x80000000, (struct roce_sacketh){.known = 1, .echo = s->qp->req.board.stamp});
+    const struct roce_pkt *p = script_next(s);
+    while (p && p->op->flags & ROCE_PKT_WRITE)
+        p = script_next(s);
+    cr_assert_not_null(p);
+    cr_expect_eq(p->bth.psn, script_sq(s, 2044));
+    cr_expect_eq(p->reth.dma_len, 6 * 1024);
 }

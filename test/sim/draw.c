@@ -92,6 +92,8 @@ static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_pro
         attr->max_rd_atomic = depth[node];
         attr->max_dest_rd_atomic = depth[!node]; /* exactly what the peer uses: ROCE-RS-31 */
         attr->timeout = (uint8_t)below(plan, 3); /* on top of what the wire needs */
+        if (profile->far) /* a timer that is shorter than the wait for a probe closes the window of all */
+            attr->timeout += 6;
         attr->min_rnr_timer = once_in(plan, 30) ? 0 : (uint8_t)(1 + below(plan, 12));
         end->sq_sig_all = once_in(plan, 4);
         end->reorder_pkts = profile->selective || once_in(plan, 4) ? 1u << below(plan, 8) : 0;
@@ -203,18 +205,29 @@ static void draw_flags(struct sim_plan *plan, struct sim_end_plan *end, struct s
         m->flags |= NORNIC_SEND_INLINE;
 }
 
+#define UC_OPCODES                                                                             \
+    (1u << NORNIC_WR_RDMA_WRITE | 1u << NORNIC_WR_RDMA_WRITE_WITH_IMM | 1u << NORNIC_WR_SEND | \
+     1u << NORNIC_WR_SEND_WITH_IMM)
+
 /* The length that lets the message use the memory of an earlier one, or a fresh one. */
-static uint32_t draw_related_length(struct sim_plan *plan, const struct sim_end_plan *end, uint32_t mtu_bytes)
+static uint32_t draw_related_length(struct sim_plan *plan, const struct sim_end_plan *end, uint32_t mtu_bytes,
+                                    bool far)
 {
     if (end->message_count > 0 && once_in(plan, 3))
         return end->messages[below(plan, end->message_count)].len_bytes;
+    if (far && once_in(plan, 6))
+        return mtu_bytes * (500 + below(plan, 2500)) + below(plan, mtu_bytes);
     return draw_length(plan, mtu_bytes);
 }
 
-static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
+static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node,
+                         const struct sim_profile *profile)
 {
+    uint32_t opcodes = profile->opcodes;
     struct sim_end_plan *end = &plan->end[pair][node];
     bool uc = plan->service[pair] == NORNIC_QPT_UC;
+    if (uc)
+        opcodes = UC_OPCODES & (opcodes ? opcodes : UC_OPCODES);
     enum nornic_wr_opcode opcode = draw_opcode(plan, opcodes);
     struct sim_message *m;
     if (sim_is_atomic(opcode)) {
@@ -223,7 +236,7 @@ static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, ui
         m = sim_plan_atomic(plan, pair, node, opcode, shared ? 0 : 1 + 2 * pair + below(plan, 2));
     } else {
         m = sim_plan_message(plan, pair, node, opcode,
-                             draw_related_length(plan, end, sim_plan_mtu(plan, pair)));
+                             draw_related_length(plan, end, sim_plan_mtu(plan, pair), profile->far));
         /* on UC nobody can know which of two WRITEs to one place came last */
         if (!uc && !sim_is_send(opcode) && once_in(plan, 2))
             revisit(plan, end, m);
@@ -247,10 +260,6 @@ static void signal_often(struct sim_end_plan *end)
     }
 }
 
-#define UC_OPCODES                                                                             \
-    (1u << NORNIC_WR_RDMA_WRITE | 1u << NORNIC_WR_RDMA_WRITE_WITH_IMM | 1u << NORNIC_WR_SEND | \
-     1u << NORNIC_WR_SEND_WITH_IMM)
-
 /* The probe, which any receive does for; and receives enough for every message and a copy of each. */
 static void end_uc_traffic(struct sim_plan *plan, unsigned pair, unsigned node)
 {
@@ -261,37 +270,38 @@ static void end_uc_traffic(struct sim_plan *plan, unsigned pair, unsigned node)
         sim_plan_spare_receive(plan, pair, !node, draw_length(plan, sim_plan_mtu(plan, pair)));
 }
 
-static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
+static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node,
+                         const struct sim_profile *profile)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
     /* of many QPs each has less to say */
     unsigned most = plan->pairs > SIM_PAIRS_USUAL ? 6 : once_in(plan, 4) ? SIM_MESSAGES_MAX : 24;
     unsigned count = once_in(plan, 6) ? 0 : 1 + below(plan, most);
     bool uc = plan->service[pair] == NORNIC_QPT_UC;
-    if (uc) {
-        opcodes = UC_OPCODES & (opcodes ? opcodes : UC_OPCODES);
+    if (uc)
         count = count > SIM_MESSAGES_MAX / 2 - 4 ? SIM_MESSAGES_MAX / 2 - 4 : count;
-    }
     for (unsigned i = 0; i < count; i++)
-        draw_message(plan, pair, node, opcodes);
+        draw_message(plan, pair, node, profile);
     if (uc)
         end_uc_traffic(plan, pair, node);
     signal_often(end);
 }
 
-static void draw_device(struct sim_plan *plan, enum nornic_mtu mtu)
+static void draw_device(struct sim_plan *plan, const struct sim_profile *profile)
 {
     static const uint32_t windows[] = {0, 0, 0, 2, 3, 8, 16, 64};
     struct sim_config *config = &plan->config;
     config->ipv6 = once_in(plan, 2);
     config->vlan_id = once_in(plan, 6) ? (uint16_t)(1 + below(plan, 4094)) : 0;
     config->window_pkts = windows[below(plan, sizeof windows / sizeof *windows)];
+    if (profile->far)
+        config->window_pkts = 1024u << below(plan, 3);
     if (once_in(plan, 3)) {
         config->port_frames = 1 + below(plan, 8);
         config->port_gap_ns = 100 + below(plan, 2000);
     }
-    if (mtu && once_in(plan, 3)) /* the smallest port that this path MTU fits: ROCE-INT-25 */
-        config->port_mtu_bytes = nornic_mtu_bytes(mtu) + 96;
+    if (profile->pmtu && once_in(plan, 3)) /* the smallest port that this path MTU fits: ROCE-INT-25 */
+        config->port_mtu_bytes = nornic_mtu_bytes(profile->pmtu) + 96;
     for (unsigned node = 0; node < 2; node++) {
         plan->region[node][SIM_TARGET].access |= once_in(plan, 4) ? NORNIC_ACCESS_ZERO_BASED : 0;
         plan->region[node][SIM_EXPORT].access |= once_in(plan, 4) ? NORNIC_ACCESS_ZERO_BASED : 0;
@@ -327,7 +337,9 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
     plan->shared_cq = once_in(plan, 2);
     for (unsigned node = 0; node < 2 && profile->cc; node++)
         plan->config.cc[node] = draw_cc(plan);
-    draw_device(plan, profile->pmtu);
+    for (unsigned node = 0; node < 2 && profile->far; node++)
+        plan->config.selective[node] = SIM_ON;
+    draw_device(plan, profile);
     for (unsigned i = 0; i < 2; i++)
         draw_link(plan, &plan->config.link[i], profile);
     for (unsigned node = 0; node < 2; node++)
@@ -338,7 +350,7 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
         plan->service[pair] = draw_service(plan, profile->services);
         for (unsigned node = 0; node < 2; node++) {
             if (sim_plan_type(plan, pair, node) != NORNIC_QPT_XRC_TGT)
-                draw_traffic(plan, pair, node, profile->opcodes);
+                draw_traffic(plan, pair, node, profile);
             if (profile->loss_ppm + profile->corrupt_ppm >= EXHAUSTION_PPM)
                 plan->end[pair][node].may_fail = 1u << NORNIC_WC_RETRY_EXC_ERR;
         }

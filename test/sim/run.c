@@ -153,6 +153,7 @@ static bool poll_cq(struct sim_run *run, unsigned node, struct rdma_cq *cq)
         if (end)
             sim_end_complete(end, &wcs[i]);
         run->done_ns = run->sim.now_ns - NS_PER_MS;
+        run->sim.completed_frames = run->sim.tx_frames;
     }
     return n > 0;
 }

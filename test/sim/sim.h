@@ -56,6 +56,7 @@ struct sim {
     struct sim_link *link[2];
     struct net_frame tx[NET_BURST]; /* buffers that devices build frames in */
     uint64_t tx_frames;             /* built so far */
+    uint64_t completed_frames;      /* when somebody last saw a completion */
     uint64_t trains_sent, trains_received;
     bool failed;
     char failure[400]; /* the first thing that went wrong */

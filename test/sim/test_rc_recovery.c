@@ -226,6 +226,14 @@ static void many_writes(struct sim_plan *plan)
         sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_WRITE, 256 * 40);
 }
 
+static void many_reads(struct sim_plan *plan)
+{
+    for (unsigned i = 0; i < 40; i++)
+        sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_READ, 256 * 40);
+    for (unsigned node = 0; node < 2; node++)
+        plan->end[0][node].attr.max_rd_atomic = plan->end[0][node].attr.max_dest_rd_atomic = 4;
+}
+
 struct spread {
     uint64_t clean_ns, median_ns, tail_ns; /* of the time to the last completion; tail: the 90th percentile */
     uint64_t sent_again;                   /* packets, on average */
@@ -233,14 +241,14 @@ struct spread {
 
 /* 400 KiB in 1,600 packets on a wire of 10 Gbit/s that loses one frame in a hundred. The sender and the
  * receiver have selective retransmission with room for so many packets; 0: they go back N. */
-static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver_pkts, enum sim_choice sender,
-                                         enum sim_choice receiver)
+static struct spread work_at_one_percent_loss(fill *work, uint32_t sender_pkts, uint32_t receiver_pkts,
+                                              enum sim_choice sender, enum sim_choice receiver)
 {
     enum { SEEDS = 101 };
     uint64_t times_ns[SEEDS];
     struct spread spread = {0};
     for (unsigned seed = 0; seed < SEEDS; seed++) {
-        struct sim_plan *plan = plan_on_short_wire(many_writes);
+        struct sim_plan *plan = plan_on_short_wire(work);
         plan->config.seed = seed;
         plan->config.window_pkts = 64; /* about what a round trip holds */
         plan->config.selective[0] = sender;
@@ -264,6 +272,12 @@ static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver
            "\n",
            spread.clean_ns / 1000, spread.median_ns / 1000, spread.tail_ns / 1000, spread.sent_again);
     return spread;
+}
+
+static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver_pkts, enum sim_choice sender,
+                                         enum sim_choice receiver)
+{
+    return work_at_one_percent_loss(many_writes, sender_pkts, receiver_pkts, sender, receiver);
 }
 
 /* Losses must be mended by NAKs at the cost of a round trip each, the timer has to help at the very end only.
@@ -319,4 +333,14 @@ Test(rc_recovery, peers_that_cannot_are_left_alone)
     cr_assert_leq(receiver.median_ns, back.median_ns + RTT_NS);
     cr_assert_leq(sender.sent_again, back.sent_again + back.sent_again / 8);
     cr_assert_leq(receiver.sent_again, back.sent_again + back.sent_again / 8);
+}
+
+/* READs ask for what is missing alone, and for nothing of what came behind it. */
+Test(rc_recovery, reads_of_peers_that_can_ask_for_what_was_lost)
+{
+    struct spread back = work_at_one_percent_loss(many_reads, 0, 0, SIM_OFF, SIM_OFF);
+    struct spread both = work_at_one_percent_loss(many_reads, 0, 0, SIM_ON, SIM_ON);
+    cr_assert_leq(both.median_ns, both.clean_ns * 5 / 4);
+    cr_assert_leq(both.tail_ns, back.tail_ns);
+    cr_assert_leq(both.sent_again, 30); /* requests, of which most are for one packet */
 }

@@ -6,12 +6,12 @@
 set -euo pipefail
 
 build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
-       libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2"
+       libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2 libibverbs-dev librdmacm-dev"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool nftables iperf3 chromium
-       fonts-dejavu-core man-db time zsh fish"
+       fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest"
 interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers rdmacm-utils
-         tshark tcpdump ethtool iputils-ping"
+         tshark tcpdump ethtool iputils-ping nftables perftest"
 
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }

@@ -203,14 +203,14 @@ Test(xdp_steer, single_buffer_socket_takes_only_what_fits_one_page)
     struct xdp_socket socket;
     struct net_interface interface;
     struct nornic_error why;
-    struct xdp_config config = {.ifname = "nn0", .ring_frames = 256};
+    struct xdp_socket_config config = {.ring_frames = 256, .is_sender = true};
     netns_veth_open(&veth, 3498);
     netns_enter(&veth, 0);
     cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
-    cr_assert_eq(xdp_socket_open(&socket, &interface, &config, false, &why), 0, "%s", why.text);
+    cr_assert_eq(xdp_socket_open(&socket, &interface, &config, &why), 0, "%s", why.text);
     xdp_socket_close(&socket);
     interface.mtu_bytes = 3499;
-    cr_expect_eq(xdp_socket_open(&socket, &interface, &config, false, &why), -ERANGE);
+    cr_expect_eq(xdp_socket_open(&socket, &interface, &config, &why), -ERANGE);
     cr_expect(strstr(why.text, "MTU 3499 of nn0 is too large for XDP: at most 3498"), "%s", why.text);
     netns_veth_destroy(&veth);
 }

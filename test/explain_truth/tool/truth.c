@@ -98,7 +98,8 @@ static int join(uint64_t first, uint64_t runs, bool doubles)
 
 static const char *const whys[TRUTH_WHY_COUNT] = {
     [TRUTH_FIRST_TIME] = "first_time",   [TRUTH_TIMEOUT] = "timeout", [TRUTH_NAK] = "nak_sequence",
-    [TRUTH_IMPLIED_NAK] = "implied_nak", [TRUTH_RNR] = "rnr",         [TRUTH_GO_BACK] = "go_back"};
+    [TRUTH_IMPLIED_NAK] = "implied_nak", [TRUTH_RNR] = "rnr",         [TRUTH_SELECTIVE] = "selective_ack",
+    [TRUTH_GO_BACK] = "go_back"};
 static const char *const kinds[] = {"other", "request", "answer", "cnp"};
 
 static uint64_t number_of(const struct truth_scene *scene, const struct truth_tape *tape, uint32_t pass)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/explain/flows.h"
+
+#include "explain/show/flow_line.h"
+#include "explain/show/json.h"
+
+void cli_flows(struct cli_output *to, struct explain_text *out, const struct explain_analysis *analysis,
+               bool is_json)
+{
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++) {
+        const struct explain_flow *f = explain_analysis_flow(analysis, i);
+        if (f && is_json) {
+            explain_put(out, "{\"flow\":");
+            explain_json_flow(out, f, i);
+            explain_put(out, "}\n");
+        } else if (f) {
+            explain_flow_line(out, f, i);
+        }
+        cli_output_pass(to, out);
+    }
+}
+
+void cli_flows_forgotten(struct explain_text *out, const struct explain_analysis *analysis, bool is_json)
+{
+    const struct explain_forgotten *g = explain_analysis_forgotten(analysis);
+    if (g->count && is_json)
+        explain_printf(out, "{\"forgotten\":{\"flows\":%u,\"first\":%u,\"last\":%u}}\n", g->count, g->first,
+                       g->last);
+    else if (g->count)
+        explain_printf(
+            out,
+            "%u of the flows %u to %u were forgotten for room, those first that were silent longest: what "
+            "came of them later counts as new flows\n",
+            g->count, g->first, g->last);
+}

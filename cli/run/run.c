@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `nornic run`: a program of others, whose libibverbs and librdmacm are nornic's. What it is told goes by the
+ * environment, so that its children have it, too (docs/verbs.md). */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/option/option.h"
+#include "nornic/device.h"
+
+struct settings {
+    const char *port;
+    const char *capture;
+    struct nornic_impair impair;
+    bool trace;
+    struct cli_words program;
+};
+
+/* Where the libraries are, seen from the command: in the tree where it was built, and installed. */
+static const char *const places[] = {"lib", "../lib/nornic"};
+
+/* The directory with the libraries. CLI_OK or CLI_ERROR. */
+static int find_libraries(char out[PATH_MAX])
+{
+    char self[PATH_MAX - 64], file[PATH_MAX];
+    ssize_t bytes = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (bytes < 0)
+        return cli_fail("cannot find out where this command is: %s", strerror(errno));
+    self[bytes] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    for (unsigned i = 0; i < array_len(places); i++) {
+        snprintf(file, sizeof file, "%s/%s/libibverbs.so.1", self, places[i]);
+        if (access(file, R_OK) != 0)
+            continue;
+        *strrchr(file, '/') = '\0';
+        return realpath(file, out) ? CLI_OK : cli_fail("%s: %s", file, strerror(errno));
+    }
+    return cli_fail("no libibverbs.so.1 is in %s/%s or %s/%s: build it (make), or install it (make install)",
+                    self, places[0], self, places[1]);
+}
+
+/* Before what is there already. */
+static void put_first(const char *name, const char *path)
+{
+    const char *before = getenv(name);
+    char value[2 * PATH_MAX];
+    snprintf(value, sizeof value, "%s%s%s", path, before && *before ? ":" : "", before ? before : "");
+    setenv(name, value, 1);
+}
+
+static void set_impair(const struct nornic_impair *impair)
+{
+    char value[256];
+    if (!(impair->loss_ppm | impair->duplicate_ppm | impair->reorder_ppm | impair->corrupt_ppm |
+          impair->ecn_ppm))
+        return;
+    snprintf(value, sizeof value, "loss=%u,duplicate=%u,reorder=%u,corrupt=%u,ecn=%u,seed=%llu",
+             impair->loss_ppm, impair->duplicate_ppm, impair->reorder_ppm, impair->corrupt_ppm,
+             impair->ecn_ppm, (unsigned long long)impair->seed);
+    setenv("NORNIC_IMPAIR", value, 1);
+}
+
+static int run(void *options)
+{
+    const struct settings *s = options;
+    char path[PATH_MAX];
+    if (find_libraries(path) != CLI_OK)
+        return CLI_ERROR;
+    put_first("LD_LIBRARY_PATH", path);
+    if (s->port)
+        setenv("NORNIC_PORT", s->port, 1);
+    if (s->capture)
+        setenv("NORNIC_CAPTURE", s->capture, 1);
+    if (s->trace)
+        setenv("NORNIC_TRACE", "1", 1);
+    set_impair(&s->impair);
+    /* As a list that ends: the words are the last of this process's own. */
+    execvp(s->program.at[0], s->program.at);
+    return cli_fail("cannot run %s: %s", s->program.at[0], strerror(errno));
+}
+
+#define AT(member) CLI_SETS(struct settings, member)
+
+static const struct cli_option rows[] = {
+    {"port", 0, "PORT",
+     "the ports of its devices, separated by commas: udp:ADDR or udp:IFACE (no privilege needed), "
+     "packet:IFACE, xdp:IFACE (udp of the default route's interface)",
+     AT(port), .kind = CLI_PORT},
+    {"capture", 0, "FILE",
+     "write what crosses them to FILE, as pcapng; %p in the name is the number of the process", AT(capture),
+     .kind = CLI_FILE},
+    {"trace", 0, NULL, "say on stderr of each call and each completion that fails, why", AT(trace)},
+    {"loss", 0, "RATE", "lose frames, such as 1% or 200ppm, of both directions", AT(impair.loss_ppm),
+     .kind = CLI_RATE},
+    {"duplicate", 0, "RATE", "send frames twice", AT(impair.duplicate_ppm), .kind = CLI_RATE},
+    {"reorder", 0, "RATE", "let frames be overtaken", AT(impair.reorder_ppm), .kind = CLI_RATE},
+    {"corrupt", 0, "RATE", "flip a bit of frames", AT(impair.corrupt_ppm), .kind = CLI_RATE},
+    {"ecn", 0, "RATE", "mark frames \"congestion experienced\", as a router does", AT(impair.ecn_ppm),
+     .kind = CLI_RATE},
+    {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
+     .preset = "1"},
+    {NULL},
+};
+
+const struct cli_command run_command = {
+    .name = "run",
+    .summary = "run a program for libibverbs and librdmacm over nornic",
+    .usage = "run [OPTION...] -- PROGRAM [ARGUMENT...]",
+    .about = "Runs a program that was built for RDMA, with libibverbs.so.1 and librdmacm.so.1 of nornic in "
+             "the place of the distribution's: no adapter, no kernel module, no privilege, and nothing is "
+             "built again. The program finds devices nornic0, nornic1, ... which speak RoCEv2 with whoever "
+             "does. Its children have them, too.\n\n"
+             "All that it does is to set LD_LIBRARY_PATH, NORNIC_PORT, NORNIC_CAPTURE, NORNIC_TRACE and "
+             "NORNIC_IMPAIR; docs/verbs.md has them, and which programs were tried.",
+    .groups = {{.rows = rows}},
+    .operands = (const struct cli_operand[]){{.name = "PROGRAM",
+                                              .kind = CLI_TEXT,
+                                              .is_many = true,
+                                              .offset = offsetof(struct settings, program)},
+                                             {NULL}},
+    .operands_missing = "say which program to run: nornic run -- ibv_devinfo",
+    .examples = "Example:\n"
+                "  $ nornic run -- ibv_devinfo\n"
+                "  $ nornic run --port udp:127.0.0.1 -- ibv_rc_pingpong -g 0 &\n"
+                "  $ nornic run --port udp:127.0.0.1 --loss 1% -- ibv_rc_pingpong -g 0 127.0.0.1\n",
+    .status = {"that of the program", "that of the program", "nothing was run, or that of the program"},
+    .settings_bytes = sizeof(struct settings),
+    .run = run,
+};

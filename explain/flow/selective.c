@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A receiver that keeps packets behind a gap tells again and again what it has, and its sender sends again
+ * what was sent before something that came, and did not come itself. So a packet that comes again, and that
+ * one of these acknowledgements since its copy before lacks, was sent for it, unless a timer fits better. It
+ * is shown where packets before it were passed over that are there: nobody goes back to the middle. */
+#include "explain/flow/selective.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/flow/flow.h"
+#include "roce/psn.h"
+
+static struct explain_selective *selective_of(struct explain_half *half)
+{
+    if (!half->selective)
+        half->selective = calloc(1, sizeof *half->selective);
+    return half->selective;
+}
+
+void explain_selective_probe(struct explain_half *half, const struct explain_packet *packet)
+{
+    struct explain_selective *s = half->has_requests ? selective_of(half) : NULL;
+    if (!s)
+        return;
+    s->probe_number = packet->number;
+    s->probe_stamp = packet->roce.sacketh.stamp;
+    s->probe_end_psn = half->next_psn;
+    s->is_probe_answered = false;
+}
+
+/* --- what one says --- */
+
+static bool is_in(const struct explain_hole *h, uint32_t psn)
+{
+    return roce_psn_diff(psn, h->psn) >= 0 && roce_psn_diff(psn, h->end_psn) < 0;
+}
+
+/* The list of holes that replaces the one before. */
+struct holes {
+    struct explain_hole list[EXPLAIN_HOLES_MAX];
+    unsigned count;
+};
+
+static void add(struct holes *holes, const struct explain_hole *hole)
+{
+    if (hole->psn != hole->end_psn && holes->count < EXPLAIN_HOLES_MAX)
+        holes->list[holes->count++] = *hole;
+}
+
+/* How many bytes of the bitmap the capture holds. */
+static uint32_t bitmap_bytes(const struct explain_packet *packet)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    size_t offset = (size_t)(pkt->payload - packet->frame);
+    return offset < packet->len_bytes ? min_u32(pkt->payload_bytes, packet->len_bytes - (uint32_t)offset) : 0;
+}
+
+/* The holes between the expected PSN and the last packet that is there; returns one past that. */
+static uint32_t read_bitmap(const struct explain_packet *packet, struct holes *holes,
+                            struct explain_sack *sack)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    uint32_t end_psn = pkt->bth.psn;
+    for (uint32_t i = 0; i < 8 * bitmap_bytes(packet); i++) {
+        if (!(pkt->payload[i / 8] & 0x80 >> i % 8))
+            continue;
+        uint32_t psn = roce_psn_add(pkt->bth.psn, 1 + i);
+        add(holes,
+            &(struct explain_hole){.psn = end_psn, .end_psn = psn, .is_head = end_psn == pkt->bth.psn});
+        sack->kept++;
+        end_psn = roce_psn_add(psn, 1);
+    }
+    return end_psn;
+}
+
+/* The answer to a probe: what was sent before it and is not there. Returns one past all that is missing. */
+static uint32_t read_echo(struct explain_selective *s, const struct explain_packet *packet, uint32_t end_psn,
+                          struct holes *holes, struct explain_sack *sack)
+{
+    uint32_t echo = packet->roce.sacketh.echo;
+    if (!s->probe_number || !echo || echo != s->probe_stamp)
+        return end_psn;
+    sack->probe_number = s->is_probe_answered ? 0 : s->probe_number;
+    s->is_probe_answered = true;
+    if (roce_psn_diff(s->probe_end_psn, end_psn) <= 0)
+        return end_psn;
+    add(holes, &(struct explain_hole){.psn = end_psn,
+                                      .end_psn = s->probe_end_psn,
+                                      .is_head = end_psn == packet->roce.bth.psn,
+                                      .probe_number = s->probe_number});
+    return s->probe_end_psn;
+}
+
+/* What was missing at these PSNs is there. Before it was sent again, or sooner than a round trip afterwards,
+ * that was the first copy, which others had overtaken. */
+static void judge(struct explain_half *half, const struct explain_hole *hole, uint32_t psn, uint32_t end_psn,
+                  uint64_t now_ns)
+{
+    struct explain_hole *filled =
+        &half->selective->filled[half->selective->next_filled++ % EXPLAIN_FILLED_MAX];
+    *filled = *hole;
+    filled->psn = psn;
+    filled->end_psn = end_psn;
+    filled->filled_ns = now_ns;
+    for (; psn != end_psn; psn = roce_psn_add(psn, 1)) {
+        const struct explain_sent *s = explain_sent_find(half, psn);
+        if (!s)
+            continue;
+        bool is_late = s->number < hole->first_number || now_ns - s->time_ns < half->rtt_ns;
+        if (is_late)
+            half->weather->late++;
+        else
+            half->weather->lost++;
+    }
+}
+
+/* The hole among the old ones that this one is, or is a part of; NULL: none is. */
+static const struct explain_hole *find_old(const struct explain_selective *s, const struct explain_hole *hole)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (roce_psn_diff(hole->psn, s->holes[i].psn) >= 0 &&
+            roce_psn_diff(s->holes[i].end_psn, hole->end_psn) >= 0)
+            return &s->holes[i];
+    return NULL;
+}
+
+static void date(const struct explain_selective *s, const struct explain_packet *packet,
+                 struct explain_hole *hole, struct explain_sack *sack)
+{
+    const struct explain_hole *old = find_old(s, hole);
+    hole->is_fresh = old ? old->is_fresh : hole->is_fresh;
+    hole->first_number = old ? old->first_number : packet->number;
+    hole->first_ns = old ? old->first_ns : packet->time_ns;
+    hole->second_ns = !old ? 0 : old->second_ns ? old->second_ns : packet->time_ns;
+    hole->newest_number = packet->number;
+    hole->newest_ns = packet->time_ns;
+    hole->echo_number = sack->probe_number ? packet->number : old ? old->echo_number : 0;
+    hole->asked_number = sack->probe_number ? sack->probe_number : old ? old->asked_number : 0;
+    sack->lacking += (hole->end_psn - hole->psn) & ROCE_PSN_MASK;
+    if (old || sack->psn != sack->end_psn)
+        return;
+    sack->psn = hole->psn;
+    sack->end_psn = hole->end_psn;
+}
+
+/* What the old holes named between these PSNs is there now. */
+static void judge_between(struct explain_half *half, uint32_t psn, uint32_t end_psn, uint64_t now_ns)
+{
+    const struct explain_selective *s = half->selective;
+    for (unsigned i = 0; i < s->count; i++) {
+        const struct explain_hole *h = &s->holes[i];
+        uint32_t from = roce_psn_diff(h->psn, psn) > 0 ? h->psn : psn;
+        uint32_t to = roce_psn_diff(end_psn, h->end_psn) > 0 ? h->end_psn : end_psn;
+        if (roce_psn_diff(to, from) > 0)
+            judge(half, h, from, to, now_ns);
+    }
+}
+
+struct explain_sack explain_selective_take(struct explain_half *half, const struct explain_packet *packet,
+                                           bool is_further)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    struct explain_selective *s = selective_of(half);
+    struct explain_sack sack = {0};
+    struct holes holes = {.count = 0};
+    uint32_t end_psn = read_bitmap(packet, &holes, &sack);
+    if (holes.count)
+        holes.list[0].is_fresh = is_further;
+    if (!s || (half->is_una_known && roce_psn_diff(half->una_psn, pkt->bth.psn) > 0))
+        return sack; /* a newer answer went further */
+    s->psn = pkt->bth.psn;
+    s->end_psn = end_psn;
+    end_psn = read_echo(s, packet, end_psn, &holes, &sack);
+    uint32_t there = pkt->bth.psn;
+    for (unsigned i = 0; i < holes.count; i++) {
+        judge_between(half, there, holes.list[i].psn, packet->time_ns);
+        there = holes.list[i].end_psn;
+        date(s, packet, &holes.list[i], &sack);
+    }
+    judge_between(half, there, end_psn, packet->time_ns);
+    for (unsigned i = 0; i < s->count; i++) { /* behind all that it tells of */
+        struct explain_hole *h = &s->holes[i];
+        if (roce_psn_diff(end_psn, h->psn) > 0)
+            h->psn = roce_psn_diff(end_psn, h->end_psn) > 0 ? h->end_psn : end_psn;
+        add(&holes, h);
+    }
+    memcpy(s->holes, holes.list, holes.count * sizeof *holes.list);
+    s->count = holes.count;
+    s->number = packet->number;
+    return sack;
+}
+
+bool explain_selective_has(const struct explain_half *half, uint32_t psn)
+{
+    const struct explain_selective *s = half->selective;
+    if (!s || roce_psn_diff(psn, s->psn) <= 0 || roce_psn_diff(psn, s->end_psn) >= 0)
+        return false;
+    for (unsigned i = 0; i < s->count; i++)
+        if (is_in(&s->holes[i], psn))
+            return false;
+    return true;
+}
+
+void explain_selective_passed(struct explain_half *half, uint64_t now_ns, uint32_t end_psn)
+{
+    struct explain_selective *s = half->selective;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        struct explain_hole h = s->holes[i];
+        uint32_t to = roce_psn_diff(end_psn, h.end_psn) > 0 ? h.end_psn : end_psn;
+        if (roce_psn_diff(to, h.psn) > 0) {
+            judge(half, &h, h.psn, to, now_ns);
+            h.psn = to;
+        }
+        if (h.psn != h.end_psn)
+            s->holes[kept++] = h;
+    }
+    s->count = kept;
+}
+
+/* --- why a packet comes again --- */
+
+static bool is_in_flight(const struct explain_half *half, uint64_t asked_ns, uint64_t now_ns)
+{
+    return now_ns < asked_ns + half->react_ns - half->react_ns / 8;
+}
+
+/* The hole that it fills, as one of them says that came to the sender since the copy before. */
+static const struct explain_hole *open_hole(const struct explain_half *half, uint32_t psn,
+                                            const struct explain_sent *before, uint64_t now_ns)
+{
+    const struct explain_selective *s = half->selective;
+    for (unsigned i = 0; i < s->count; i++) {
+        const struct explain_hole *h = &s->holes[i];
+        if (!is_in(h, psn))
+            continue;
+        uint64_t said = h->probe_number ? h->probe_number : h->newest_number;
+        return (before && before->number > said) || is_in_flight(half, h->first_ns, now_ns) ? NULL : h;
+    }
+    return NULL;
+}
+
+/* One that was filled before this packet could come: by a copy that others had overtaken. What was sent for
+ * it meanwhile comes a round trip later. */
+static const struct explain_hole *filled_hole(const struct explain_half *half, uint32_t psn,
+                                              const struct explain_comeback *c, uint64_t now_ns)
+{
+    const struct explain_selective *s = half->selective;
+    uint64_t trip_ns = half->react_ns + max_u64(half->react_ns, half->rtt_ns);
+    for (unsigned i = 0; c->before && c->is_proved && i < EXPLAIN_FILLED_MAX; i++) {
+        const struct explain_hole *h = &s->filled[i];
+        bool is_first = c->before->first_ns == c->before->time_ns;
+        if (h->first_number && is_in(h, psn) && (is_first || c->before->number < h->first_number) &&
+            !is_in_flight(half, h->first_ns, now_ns) && now_ns - h->filled_ns <= trip_ns)
+            return h;
+    }
+    return NULL;
+}
+
+static const struct explain_hole *hole_of(const struct explain_half *half, uint32_t psn,
+                                          const struct explain_comeback *c, uint64_t now_ns)
+{
+    if (!half->selective || c->is_turn)
+        return NULL;
+    const struct explain_hole *h = open_hole(half, psn, c->before, now_ns);
+    return h ? h : filled_hole(half, psn, c, now_ns);
+}
+
+/* Nobody else asks for this one: packets before it that are there were passed over, or what was before it was
+ * sent for such an acknowledgement for sure. */
+static bool is_out_of_turn(const struct explain_half *half, const struct explain_hole *hole, uint32_t psn)
+{
+    const struct explain_selective *s = half->selective;
+    bool is_ahead = half->is_una_known && roce_psn_diff(psn, half->una_psn) > 0;
+    return is_ahead && !hole->is_head && (psn == hole->psn || (s->has_chosen && s->chosen_psn == psn));
+}
+
+/* The answer alone told the sender where it stands, and what it sent once; at once it sent that again. */
+static bool is_alone(const struct explain_half *half, const struct explain_hole *hole, uint32_t psn,
+                     const struct explain_sent *before, uint64_t now_ns)
+{
+    bool is_known = half->rtt_ns || half->react_ns || half->is_at_once;
+    return is_known && hole->is_head && hole->is_fresh && psn == hole->psn && !hole->second_ns && before &&
+           before->first_ns == before->time_ns && half->is_una_known && half->una_psn == psn &&
+           now_ns - hole->first_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+}
+
+bool explain_selective_tell(struct explain_half *half, const struct explain_packet *packet,
+                            const struct explain_comeback *comeback, struct explain_why *why)
+{
+    const struct explain_sent *before = comeback->before;
+    uint32_t psn = packet->roce.bth.psn;
+    uint64_t now_ns = packet->time_ns;
+    const struct explain_hole *hole = hole_of(half, psn, comeback, now_ns);
+    if (!hole)
+        return false;
+    uint64_t since_ns = is_in_flight(half, hole->newest_ns, now_ns) ? hole->first_ns : hole->newest_ns;
+    bool is_prompt = now_ns - since_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+    enum explain_fit timer = explain_fit_of_timer(half, why->silence_ns, now_ns);
+    if (hole->is_head && !is_prompt && timer == EXPLAIN_FIT_WELL)
+        return false;
+    bool is_first_new = !before || hole->first_number > before->number;
+    bool is_asked = before && hole->echo_number > before->number && hole->asked_number > before->number &&
+                    hole->echo_number == hole->newest_number && !is_first_new;
+    bool is_one = is_first_new && (!hole->second_ns || is_in_flight(half, hole->second_ns, now_ns));
+    why->cause = EXPLAIN_CAUSE_SELECTIVE_ACK;
+    bool is_certain = timer == EXPLAIN_FIT_NOT && is_alone(half, hole, psn, before, now_ns);
+    why->sure = comeback->is_behind && !hole->filled_ns && (is_certain || is_out_of_turn(half, hole, psn)) &&
+                        !half->recovery->is_mangled
+                    ? EXPLAIN_SURE_SHOWN
+                    : EXPLAIN_SURE_LIKELY;
+    if (hole->is_head && !is_prompt && timer != EXPLAIN_FIT_NOT)
+        why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
+    why->trigger = is_asked                                                          ? hole->echo_number
+                   : is_one && (why->sure != EXPLAIN_SURE_SHOWN || !hole->second_ns) ? hole->first_number
+                                                                                     : 0;
+    why->evidence_count = 0;
+    explain_why_prove(why, is_first_new ? hole->first_number : hole->newest_number, EXPLAIN_SACK_LACKS);
+    explain_why_prove(why, is_asked ? hole->asked_number : hole->probe_number, "the probe that it answers");
+    explain_why_prove(why, before ? before->number : 0, "the copy before");
+    half->selective->has_chosen = why->sure == EXPLAIN_SURE_SHOWN;
+    half->selective->chosen_psn = roce_psn_add(psn, 1);
+    return true;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* iWARP on a machine: the engine of iwarp/ over TCP connections of the kernel. A device of this kind has a
+ * domain for its objects, the addresses that it is for, and an epoll descriptor for all of its sockets; its
+ * connection manager (host/iw_cm.h) makes the connections, and gives each a queue pair.
+ *
+ *     socket readable, writable --> a connection is active --> octets in, octets out (iw_conn.c)
+ *     a post, a deadline ---------^                            what has changed: news for the CM
+ *
+ * Everything here is under the device's lock, but for what says otherwise. Internal to host/. */
+#ifndef NORNIC_HOST_IW_H
+#define NORNIC_HOST_IW_H
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "host/dev.h"
+#include "host/port_open.h"
+#include "iwarp/qp.h"
+#include "nornic/cm.h"
+#include "net/kernel_watch.h"
+#include "rdma/timer.h"
+
+#define HOST_IW_MAX_QP     16384u
+#define HOST_IW_MAX_CONNS  (2 * HOST_IW_MAX_QP) /* with those that have no queue pair yet, or no more */
+#define HOST_IW_MAX_DEPTH  128u                 /* READs and atomics of a queue pair, each way */
+#define HOST_IW_MAX_ADDRS  NORNIC_GID_MAX
+#define HOST_IW_NAME_BYTES 80u
+#define HOST_IW_RX_BYTES   262144u /* of one read */
+
+/* A socket in the device's epoll set. */
+struct host_iw_fd {
+    int fd; /* -1: closed */
+    /* `events` of epoll, edge-triggered. Notes them and frees nothing: others of the same round may be
+     * next. */
+    void (*ready)(struct host_iw_fd *self, uint32_t events);
+};
+
+enum host_iw_tcp { HOST_IW_CONNECTING, HOST_IW_OPEN, HOST_IW_CLOSED };
+
+/* One TCP connection. The CM makes it, and lets it go; it is freed when it is closed and nobody's. */
+struct host_iw_conn {
+    struct host_iw_fd socket;
+    struct host_iw *iw;
+    enum host_iw_tcp tcp;
+    int err; /* CLOSED: -errno of TCP, or 0: it ended as this side asked or by a FIN */
+    bool is_readable, is_writable;
+    bool is_fin_near;         /* a FIN, or an error, is in the socket: it is read until that comes */
+    bool has_fin;             /* of the peer */
+    bool is_shut;             /* our half has ended */
+    unsigned look;            /* what the CM was last told of */
+    struct host_iw_qp *qp;    /* NULL: a responder's set-up, before there is one; or it is gone */
+    struct iwarp_setup setup; /* of such a one */
+    uint64_t emss_checked_ns;
+    struct rdma_timer timer;
+    uint64_t connect_end_ns; /* CONNECTING: then it has failed */
+    void *owner;             /* the CM's */
+    bool is_active, has_news;
+    TAILQ_ENTRY(host_iw_conn) of_all, of_active, of_news;
+};
+
+TAILQ_HEAD(host_iw_conns, host_iw_conn);
+
+/* A queue pair, which may have no connection yet, or none any more. */
+struct host_iw_qp {
+    struct iwarp_qp *engine;
+    struct host_iw *iw;
+    struct host_iw_conn *conn; /* or NULL */
+    void *ctx;                 /* the program's */
+    /* Posts: any thread. */
+    struct host_iw_qp *next_posted;
+    atomic_bool is_posted; /* it is on the list of those */
+    TAILQ_ENTRY(host_iw_qp) of_all;
+};
+
+TAILQ_HEAD(host_iw_qps, host_iw_qp);
+
+/* What a device of this kind counts: X(name). */
+#define HOST_IW_COUNTERS(X) \
+    X(rx_bytes)             \
+    X(tx_bytes)             \
+    X(rx_calls)             \
+    X(tx_calls)             \
+    X(connected)            \
+    X(accepted)             \
+    X(resets)
+
+struct host_iw_counters {
+#define HOST_IW_COUNTER_MEMBER_(name) uint64_t name;
+    HOST_IW_COUNTERS(HOST_IW_COUNTER_MEMBER_)
+#undef HOST_IW_COUNTER_MEMBER_
+};
+
+struct host_iw {
+    struct host_dev *dev;
+    struct rdma_domain *domain;
+    struct nornic_iwarp_config config;
+    char name[HOST_IW_NAME_BYTES]; /* of the port */
+    struct net_interface interface;
+    struct nornic_addr only; /* the one address that it is for; zero: those of the interface */
+    struct nornic_addr addrs[HOST_IW_MAX_ADDRS];
+    unsigned addr_count;
+    unsigned addr_changes; /* how often they have changed */
+    struct net_watch *watch;
+    struct host_source news; /* of `watch` */
+    int epoll_fd;
+    uint8_t *rx; /* what is read, between the socket and the engine */
+    struct host_iw_conns conns, active, changed;
+    unsigned conn_count;
+    struct host_iw_qps qps;
+    unsigned qp_count;
+    uint32_t last_qpn;
+    struct rdma_timers timers;
+    _Atomic(struct host_iw_qp *) posted; /* a stack: pushed by any thread, taken whole by a round */
+    struct host_iw_counters counters;
+};
+
+/* --- the device: iw_dev.c --- */
+
+/* Opens a device on "iwarp:ADDRESS", "iwarp:ADDRESS%IFACE" or "iwarp:IFACE", as `name` has it. 0 or -errno
+ * with a sentence. */
+int host_iw_open(const struct host_dev_config *config, const struct host_port_name *name,
+                 struct host_dev **out, struct nornic_error *why);
+
+/* Whether `addr` is one of the device's; and the one to connect from to `dst`, by the kernel's routes
+ * where there is the choice: 0, -EADDRNOTAVAIL, or -EHOSTUNREACH. The latter is called without the lock. */
+bool host_iw_has_addr(const struct host_iw *iw, const struct nornic_addr *addr);
+int host_iw_source(struct host_iw *iw, const struct nornic_addr *dst, struct nornic_addr *out);
+
+/* What the device offers, its port now, and its one GID: the MAC of the interface, then zeros (node type
+ * RNIC). They take the lock. */
+void host_iw_query(struct host_iw *iw, struct nornic_dev_attr *out);
+void host_iw_query_port(struct host_iw *iw, struct nornic_port_attr *out);
+void host_iw_gid(struct host_iw *iw, struct nornic_gid *out);
+
+/* --- connections: iw_conn.c --- */
+
+/* Takes over `fd`, a non-blocking TCP socket: connecting (`end_ns`: how long it may), or connected. NULL: no
+ * memory, or as many as there may be; then it is closed. */
+struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connecting, uint64_t end_ns);
+
+/* It has something to do. */
+void host_iw_conn_activate(struct host_iw_conn *conn);
+/* Octets in; and out, as far as TCP takes them, at most a round's share. Whether there were any. */
+bool host_iw_conn_receive(struct host_iw_conn *conn, uint64_t now_ns);
+bool host_iw_conn_send(struct host_iw_conn *conn, uint64_t now_ns);
+/* Its timer fired. */
+void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns);
+/* After each step of its engine that was made elsewhere: does with TCP what the engine wants, sets the
+ * timer. */
+void host_iw_conn_settle(struct host_iw_conn *conn);
+/* Ends it at once; with a reset, or as close() does. */
+void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err);
+/* Its addresses and TCP ports, as the kernel says. */
+void host_iw_conn_ends(const struct host_iw_conn *conn, struct nornic_cm_endpoints *out);
+/* The next whose state has changed since the last call about it, or NULL. */
+struct host_iw_conn *host_iw_take_news(struct host_iw *iw);
+/* Frees it if it is closed and nobody's. The caller has it no longer. */
+void host_iw_conn_release(struct host_iw_conn *conn);
+
+/* --- queue pairs: iw_qp.c --- */
+
+/* 0, -EINVAL, -EOPNOTSUPP (a type that iWARP has not), -ENOSPC or -ENOMEM. Takes the lock, as do those
+ * below. */
+int host_iw_qp_create(struct host_iw *iw, const struct iwarp_qp_config *config, struct host_iw_qp **out);
+/* Waits until events about it are acknowledged. A stream that is open is reset. */
+void host_iw_qp_destroy(struct host_iw_qp *qp);
+/* To ERR: ends the stream at once. INIT of one that is there already: nothing. 0, -EINVAL, or -EOPNOTSUPP:
+ * another state, which only connecting leads to. */
+int host_iw_qp_modify(struct host_iw_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask);
+void host_iw_qp_query(struct host_iw_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps);
+
+/* The queue pairs that were posted to, by any thread, since the last call become active. */
+void host_iw_take_posted(struct host_iw *iw, uint64_t now_ns);
+
+#endif

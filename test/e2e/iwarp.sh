@@ -1,0 +1,196 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# iWARP over the kernel's TCP: without privileges on loopback, and between namespaces with tcpdump beside it, whose
+# capture nornic, tshark and a reader of their own judge. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+
+is() {
+    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
+        "$@"
+}
+ready() { # waits until the server listens, or has ended
+    for ((i = 0; i < 100; i++)); do
+        grep -q listening "$tmp/server.out" && return
+        kill -0 "$server" 2>/dev/null || return
+        sleep 0.1
+    done
+}
+judge() { # NAME MESSAGES: each side received and verified so many messages
+    local good="j['received_messages'] == $2 and j['verified_messages'] == $2"
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && is "$good" "$tmp/out" && is "$good" "$tmp/server.out"; then ok "$1"
+    else notok "$1" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+}
+# pair NAME MESSAGES SERVER... -- CLIENT...: with "${side_a[@]}" and "${side_b[@]}" before them
+pair() {
+    local name=$1 count=$2 serve=()
+    shift 2
+    while [ "$1" != -- ]; do
+        serve+=("$1")
+        shift
+    done
+    shift
+    start "${side_a[@]}" "$tmp/nornic" "${serve[@]}" --json
+    ready
+    run "${side_b[@]}" "$tmp/nornic" "$@" --json
+    finish
+    judge "$name" "$count"
+}
+refuse() { # NAME STATUS PATTERN ARGS...
+    local name=$1 wanted=$2 pattern=$3
+    shift 3
+    run "${as_nobody[@]}" "$tmp/nornic" "$@"
+    if [ $rc = "$wanted" ] && one_sentence "$err" "$pattern"; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+
+# --- two processes of nobody over loopback ---
+side_a=("${as_nobody[@]}") side_b=("${as_nobody[@]}")
+four=iwarp:127.0.0.1 six=iwarp:::1
+pair lo_rping 20 rping -s -p 18701 --port $four -- rping -c -a 127.0.0.1 -C 20 -S 65535 -p 18701 --port $four
+pair lo_rping_asleep 20 rping -s -e -p 18701 --port $four -- \
+    rping -c -e -a 127.0.0.1 -C 20 -S 65535 -p 18701 --port $four
+pair lo_rping_other_source 5 rping -s -p 18701 --port $four -- \
+    rping -c -a 127.0.0.1 -C 5 -p 18701 --port iwarp:127.0.0.2
+pair lo_rping_ipv6 20 rping -s -p 18701 --port $six -- rping -c -a ::1 -C 20 -p 18701 --port $six
+pair lo_interface 20 rping -s -p 18701 --port iwarp:lo -- rping -c -a 127.0.0.1 -C 20 -p 18701 --port iwarp:lo
+pair lo_many 500 cmatose -c 50 -S 20000 -p 18701 --port $four -- \
+    cmatose -c 50 -S 20000 -s 127.0.0.1 -p 18701 --port $four
+pair lo_large 4 cmatose -C 4 -S 16M -p 18701 --port $four -- \
+    cmatose -C 4 -S 16M -s 127.0.0.1 -p 18701 --port $four
+pair lo_rdma 1 rdma-server -p 18701 --port $four -- rdma-client -s 127.0.0.1 -p 18701 --port $four
+refuse no_datagrams 2 "no datagrams" udaddy --port $four
+refuse no_capture 2 "tcpdump" cmatose --port $four --capture "$tmp/no.pcapng"
+refuse no_weather 2 "ports of frames" cmatose --port $four --loss 1%
+refuse nobody_listens 1 "nothing listens on service port 18702" rping -c -a 127.0.0.1 -p 18702 --port $four
+refuse foreign_address 2 "192.0.2.77 is no address" cmatose --port iwarp:192.0.2.77
+refuse foreign_source 2 "192.0.2.7" rping -c -a 127.0.0.1 -I 192.0.2.7 --port $four
+refuse other_family 2 "no address of the device" rping -c -a ::1 --port $four
+
+run "${as_nobody[@]}" "$tmp/nornic" ports --json
+if [ $rc = 0 ] && is "[p['usable'] for p in j['ports'] if p['port'] == 'iwarp:127.0.0.1'] == [True]" "$tmp/out"; then
+    ok ports_lists_it
+else notok ports_lists_it "exit status $rc: $out $err"; fi
+
+# --- one side is killed in the middle: the other hears of it at once ---
+busy() { # FILE: rounds are under way
+    for ((i = 0; i < 200; i++)); do
+        grep -q 'ping data' "$1" && return
+        sleep 0.1
+    done
+}
+start "${as_nobody[@]}" "$tmp/nornic" rping -s -v -p 18703 --port $four
+ready
+"${as_nobody[@]}" "$tmp/nornic" rping -c -a 127.0.0.1 -p 18703 --port $four >"$tmp/client.out" 2>&1 &
+client=$!
+e2e_pids+=("$client")
+busy "$tmp/server.out"
+kill -KILL "$client"
+wait "$client" 2>/dev/null
+SECONDS=0
+finish
+if [ $server_rc -le 1 ] && [ $SECONDS -le 5 ]; then ok a_client_is_killed
+else notok a_client_is_killed "server $server_rc after $SECONDS s: $server_err"; fi
+start "${as_nobody[@]}" "$tmp/nornic" rping -s -p 18703 --port $four
+ready
+(timeout 30 "${as_nobody[@]}" "$tmp/nornic" rping -c -v -a 127.0.0.1 -p 18703 --port $four \
+    >"$tmp/client.out" 2>"$tmp/client.err"; echo $? >"$tmp/client.rc") &
+waiter=$!
+busy "$tmp/client.out"
+kill -KILL "$server"
+wait "$server" 2>/dev/null
+SECONDS=0
+wait $waiter
+if [ "$(cat "$tmp/client.rc")" = 1 ] && [ $SECONDS -le 5 ] &&
+    one_sentence "$(cat "$tmp/client.err")" "disconnected"; then ok a_server_is_killed
+else notok a_server_is_killed "client $(cat "$tmp/client.rc") after $SECONDS s: $(cat "$tmp/client.err")"; fi
+
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip veth "$why"
+    exit $status
+fi
+veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+# --- a link-local address, and one that comes later ---
+local_of() { # the link-local address of nna, which the kernel tries first
+    for ((i = 0; i < 50; i++)); do
+        ip -n "$ns_a" -6 -o addr show dev nna scope link -tentative | grep -q fe80 && break
+        sleep 0.1
+    done
+    ip -n "$ns_a" -6 -o addr show dev nna scope link | sed -nE 's|.* (fe80[^/]*)/.*|\1|p'
+}
+side_a=("${in_a[@]}" "${as_nobody[@]}") side_b=("${in_b[@]}" "${as_nobody[@]}")
+local=$(local_of)
+pair link_local 5 rping -s --port "iwarp:$local%nna" -- rping -c -a "$local" -C 5 --port iwarp:nnb
+start "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" rping -s -p 18701 --port iwarp:nna --json
+ready
+ip -n "$ns_a" addr add 10.77.0.77/24 dev nna
+for ((i = 0; i < 50; i++)); do # the kernel tells the server at its own time
+    run "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" rping -c -a 10.77.0.77 -C 5 -p 18701 --port iwarp:nnb --json
+    [[ $err == *"nothing listens"* ]] || break
+    sleep 0.1
+done
+finish
+judge later_address 5
+ip -n "$ns_a" addr del 10.77.0.77/24 dev nna
+
+# --- between namespaces: every FPDU is judged ---
+side_a=("${in_a[@]}" "${as_nobody[@]}") side_b=("${in_b[@]}" "${as_nobody[@]}")
+record() { # tcpdump of the server's end, from now on
+    "${in_a[@]}" tcpdump -i nna -w "$tmp/seen.pcap" -U --immediate-mode -B 65536 -s 0 tcp 2>"$tmp/tcpdump.err" &
+    tcpdump=$!
+    e2e_pids+=("$tcpdump")
+    for ((i = 0; i < 100; i++)); do
+        grep -q listening "$tmp/tcpdump.err" && return
+        sleep 0.1
+    done
+}
+recorded() { # it has what there was, and ends
+    sleep 0.2 # the last acknowledgements; nothing is judged by them
+    kill -INT "$tcpdump"
+    wait "$tcpdump" 2>/dev/null
+}
+# seen NAME [--no-tshark]: the capture is whole, and right. tshark finds no FPDU behind a long one with markers, and
+# lists one that several large segments hold at another place than where it ends.
+seen() {
+    local name=$1 verified
+    run "$nornic" verify "$tmp/seen.pcap"
+    verified="$rc: $out $err"
+    run python3 test/e2e/explain_iwarp.py "${@:2}" "$nornic" "$tmp/seen.pcap"
+    if [ $rc = 0 ] && [[ $verified == 0:* ]]; then ok "$name"
+    else notok "$name" "verify $verified; reader $rc: ${out:0:500} ${err:0:500}"; fi
+}
+for address in 10.77.0.1 fd77::1; do
+    a=iwarp:$address b=iwarp:${address%1}2 name=veth_${address//[.:]/_}
+    for options in "" "--mpa-rev 1" "--markers" "--no-crc" "--rtr write" "--rtr read" "--rtr none"; do
+        this=$name${options//[ -]/_}
+        record
+        # shellcheck disable=SC2086
+        pair "$this" 10 rping -s --port $a $options -- rping -c -a $address -C 10 -S 5000 --port $b $options
+        recorded
+        if [ "$options" = --markers ]; then seen "${this}_capture" --no-tshark; else seen "${this}_capture"; fi
+    done
+    record
+    pair "${name}_many" 60 cmatose -c 6 -S 30000 --port $a -- cmatose -c 6 -S 30000 -s $address --port $b
+    recorded
+    seen "${name}_many_capture" --no-tshark
+done
+
+# --- FPDUs are as long as a segment may be, and follow the path (IWARP-FPDU-05) ---
+longest() {
+    tshark -r "$tmp/seen.pcap" -T fields -e iwarp_mpa.ulpdulength 2>/dev/null | tr ',' '\n' | sort -n | tail -1
+}
+for mtu in 1280 9000; do
+    veth_mtu $mtu
+    record
+    pair "mtu_$mtu" 5 rping -s --port iwarp:nna -- rping -c -a 10.77.0.1 -C 5 -S 60000 --port iwarp:nnb
+    recorded
+    seen "mtu_${mtu}_capture" --no-tshark
+    max=$(longest)
+    # what IPv4, TCP with its time stamps, and MPA take of it; at most three octets are left over
+    if [ "$max" -le $((mtu - 58)) ] && [ "$max" -ge $((mtu - 62)) ]; then ok "mtu_${mtu}_is_used"
+    else notok "mtu_${mtu}_is_used" "the longest ULPDU has $max bytes"; fi
+done
+exit $status

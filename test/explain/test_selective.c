@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Selective acknowledgements (docs/selective-retransmission.md): what they say, and what is sent for them. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/flow/selective.h"
+#include "test/explain/story.h"
+
+#define TIMEOUT_NS (67 * NS_PER_MS)
+#define KNOWN      ((struct roce_sacketh){.known = 1})
+#define PROBE      ((struct roce_sacketh){.known = 1, .probe = 1, .stamp = 77})
+#define ECHO       ((struct roce_sacketh){.known = 1, .echo = 77})
+
+static void send_at(struct story *s, uint32_t psn)
+{
+    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
+}
+
+/* Some packets by which it is learned that both ends count, and then `count` more from PSN 10 on. */
+static void begin(struct story *s, uint32_t count)
+{
+    story_begin(s);
+    for (uint32_t i = 0; i < 4; i++) {
+        send_at(s, 6 + i);
+        story_answer(s, ROCE_OP_ACK, 6 + i, ROCE_SYNDROME_ACK_UNLIMITED, i + 1, 0);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        send_at(s, 10 + i);
+}
+
+static const struct explain_finding *finding(const struct story *s, enum explain_finding_kind kind)
+{
+    static const struct explain_finding none;
+    for (unsigned i = 0; i < s->m.remark_count; i++)
+        if (s->m.remarks[i].kind == kind)
+            return &s->m.remarks[i];
+    return &none;
+}
+
+static const struct explain_why *why_again(const struct story *s)
+{
+    return &finding(s, EXPLAIN_FIND_RETRANSMISSION)->why;
+}
+
+static void expect_words(const struct story *s, const char *words)
+{
+    cr_expect(strstr(s->m.words, words), "'%s' is not in: %s", words, s->m.words);
+}
+
+/* 11 and 14 are missing of 10 to 15. */
+Test(selective, what_a_bitmap_lacks_is_sent_again_for_it)
+{
+    struct story s;
+    begin(&s, 6);
+    story_sack(&s, 11, 0xd0000000, KNOWN);
+    uint64_t sack = s.number;
+    expect_words(&s, "expects 0x00000b, has 3 behind it, lacks 2");
+    cr_expect(story_has(&s, EXPLAIN_FIND_SELECTIVE_ACK));
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_NAK_SEQUENCE));
+    cr_expect_eq(explain_analysis_flow(s.analysis, 1)->naks[1], 0);
+    cr_expect_eq(explain_analysis_flow(s.analysis, 1)->selective_acks[1], 1);
+    s.ip_id = 200;
+    s.has_id = true;
+    send_at(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->trigger, sack);
+    s.ip_id++;
+    send_at(&s, 14);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_SHOWN, "those between are there: nobody goes back here");
+    cr_expect_str_eq(why_again(&s)->evidence[0].what, EXPLAIN_SACK_LACKS);
+    cr_expect_eq(why_again(&s)->evidence[0].number, sack);
+    expect_words(&s, "selective ACK #");
+    story_end(&s);
+}
+
+/* The second tells the same, and of one more. */
+Test(selective, what_was_told_before_is_no_finding_again)
+{
+    struct story s;
+    begin(&s, 6);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_SELECTIVE_ACK));
+    expect_words(&s, "lacks 1");
+    story_sack(&s, 11, 0xd0000000, KNOWN);
+    cr_expect(story_has(&s, EXPLAIN_FIND_SELECTIVE_ACK));
+    cr_expect(strstr(finding(&s, EXPLAIN_FIND_SELECTIVE_ACK)->words, "PSN 0x00000e"), "%s",
+              finding(&s, EXPLAIN_FIND_SELECTIVE_ACK)->words);
+    story_end(&s);
+}
+
+/* Nothing comes behind the last packets: a probe asks. What was sent before it and is not there is lost. */
+Test(selective, the_answer_to_a_probe_lacks_what_was_sent_before_it)
+{
+    struct story s;
+    begin(&s, 3);
+    story_sack(&s, 50, 0, PROBE);
+    uint64_t probe = s.number;
+    cr_expect(story_has(&s, EXPLAIN_FIND_PROBE));
+    send_at(&s, 13);
+    story_sack(&s, 11, 0, ECHO);
+    uint64_t answer = s.number;
+    expect_words(&s, "lacks 2; answers probe #");
+    send_at(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->trigger, answer);
+    cr_expect_eq(why_again(&s)->evidence[1].number, probe);
+    send_at(&s, 12);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    send_at(&s, 13);
+    cr_expect_neq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "it was sent behind the probe: %s",
+                  s.m.words);
+    story_end(&s);
+}
+
+/* The same echo comes with all that follow: only the first is the answer. */
+Test(selective, a_probe_is_answered_once)
+{
+    struct story s;
+    begin(&s, 3);
+    story_sack(&s, 50, 0, PROBE);
+    story_sack(&s, 11, 0, ECHO);
+    story_sack(&s, 12, 0, ECHO);
+    cr_expect_null(strstr(s.m.words, "answers probe"), "%s", s.m.words);
+    story_end(&s);
+}
+
+/* Sent again, and lost once more: what lacks it before the probe is older news than the probe's answer. */
+Test(selective, what_is_lost_twice_is_found_by_a_probe)
+{
+    struct story s;
+    begin(&s, 4);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    send_at(&s, 11);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    story_sack(&s, 50, 0, PROBE);
+    story_sack(&s, 11, 0xc0000000, ECHO);
+    send_at(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->trigger, s.number - 1, "%s", s.m.words);
+    story_end(&s);
+}
+
+/* Long after the acknowledgement, after a silence as long as those of this sender's timer are. */
+Test(selective, ROCE_RC_41_a_timer_may_run_out_all_the_same)
+{
+    struct story s;
+    begin(&s, 0);
+    for (uint32_t psn = 10; psn < 13; psn++) {
+        send_at(&s, psn);
+        s.time_ns += TIMEOUT_NS;
+        send_at(&s, psn);
+        story_answer(&s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, psn - 5, 0);
+    }
+    send_at(&s, 13);
+    send_at(&s, 14);
+    story_sack(&s, 13, 0x80000000, KNOWN);
+    s.time_ns += TIMEOUT_NS;
+    send_at(&s, 13);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_TIMEOUT, "%s", s.m.words);
+    story_end(&s);
+}
+
+/* A sender that goes back would send it next all the same. */
+Test(selective, ROCE_RC_42_what_goes_along_goes_along)
+{
+    struct story s;
+    begin(&s, 4);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    send_at(&s, 10);
+    story_sack(&s, 11, 0x40000000, KNOWN);
+    send_at(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_RESTART, "%s", s.m.words);
+    story_end(&s);
+}
+
+/* Of the four bytes of the bitmap two were captured, and of another none. */
+Test(selective, a_bitmap_that_was_cut_is_read_as_far_as_it_goes)
+{
+    struct story s;
+    begin(&s, 6);
+    s.snap_bytes = 14 + 20 + 8 + ROCE_BTH_BYTES + ROCE_AETH_BYTES + ROCE_SACKETH_BYTES + 2;
+    story_sack(&s, 11, 0xd000ffff, KNOWN);
+    expect_words(&s, "has 3 behind it, lacks 2");
+    s.snap_bytes -= 2;
+    story_sack(&s, 11, 0xd000ffff, KNOWN);
+    expect_words(&s, "has 0 behind it");
+    story_end(&s);
+}
+
+Test(selective, another_version_is_dropped)
+{
+    struct story s;
+    begin(&s, 6);
+    story_sack(&s, 11, 0xd0000000, (struct roce_sacketh){.known = 1, .version = 1});
+    expect_words(&s, "version 1");
+    cr_expect_eq(explain_analysis_flow(s.analysis, 1)->selective_acks[1], 0);
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_SELECTIVE_ACK));
+    story_end(&s);
+}
+
+/* Overtaken by one that tells more, an acknowledgement lacks what has come since. */
+Test(selective, an_older_answer_takes_nothing_back)
+{
+    struct story s;
+    begin(&s, 6);
+    story_answer(&s, ROCE_OP_ACK, 13, ROCE_SYNDROME_ACK_UNLIMITED, 8, 0);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    cr_expect_null(strstr(s.m.words, "lacks"), "%s", s.m.words);
+    story_sack(&s, 14, 0x80000000, KNOWN);
+    expect_words(&s, "lacks 1");
+    story_end(&s);
+}
+
+/* It was sent again for the first; the second left before that copy came, and the third copy is none's. */
+Test(selective, the_copy_before_is_newer_than_what_lacks_it)
+{
+    struct story s;
+    begin(&s, 4);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    send_at(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    send_at(&s, 11);
+    cr_expect_neq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    story_end(&s);
+}
+
+/* What was missing comes late, and meanwhile it was sent again. */
+Test(selective, what_was_late_comes_again_all_the_same)
+{
+    struct story s;
+    begin(&s, 4);
+    story_sack(&s, 11, 0xc0000000, KNOWN);
+    uint64_t sack = s.number;
+    story_sack(&s, 14, 0, KNOWN);
+    send_at(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_LIKELY);
+    cr_expect_eq(why_again(&s)->evidence[0].number, sack);
+    story_end(&s);
+}
+
+/* The first part of a READ is asked for again alone: its answer ends that, not the READ, though nothing else
+ * shows that the ends are selective. */
+Test(selective, a_part_of_a_read_ends_before_it_does)
+{
+    struct story s;
+    story_begin_strict(&s);
+    send_at(&s, 9);
+    story_answer(&s, ROCE_OP_ACK, 9, ROCE_SYNDROME_ACK_UNLIMITED, 1, 0);
+    story_request(&s, ROCE_OP_READ_REQUEST, 10, 0, 600);
+    story_answer(&s, ROCE_OP_READ_RESP_FIRST, 10, ROCE_SYNDROME_ACK_UNLIMITED, 2, 256);
+    story_answer(&s, ROCE_OP_READ_RESP_MIDDLE, 11, 0, 0, 256);
+    story_answer(&s, ROCE_OP_READ_RESP_LAST, 12, ROCE_SYNDROME_ACK_UNLIMITED, 2, 88);
+    story_request(&s, ROCE_OP_READ_REQUEST, 10, 0, 256);
+    story_answer(&s, ROCE_OP_READ_RESP_ONLY, 10, ROCE_SYNDROME_ACK_UNLIMITED, 2, 256);
+    expect_words(&s, "256 of 600 bytes");
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_VIOLATION), "%s", s.m.remarks[0].words);
+    story_end(&s);
+}
+
+/* The capture ends before 11 comes again: 12 waits for it at the receiver, and was not lost. */
+Test(selective, what_is_kept_was_not_lost)
+{
+    struct story s;
+    struct explain_finding found[4];
+    unsigned with_loss = 0, without = 0;
+    begin(&s, 3);
+    story_sack(&s, 11, 0x80000000, KNOWN);
+    s.time_ns += NS_PER_S;
+    send_at(&s, 13);
+    unsigned n = explain_analysis_end(s.analysis, found, 4);
+    for (unsigned i = 0; i < n; i++) {
+        bool is_loss = found[i].why.candidate[0] == EXPLAIN_CAUSE_LOST_AFTER;
+        with_loss += is_loss;
+        without += !is_loss && found[i].kind == EXPLAIN_FIND_MISSING_ACK;
+    }
+    cr_expect_eq(with_loss, 1, "11: %u", with_loss);
+    cr_expect_eq(without, 1, "12: %u", without);
+    story_end(&s);
+}

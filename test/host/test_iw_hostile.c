@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP peers that are no iWARP, or bad ones: what they do costs nobody else anything, and leaves nothing. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "iw_pair.h"
+#include "iwarp/setup.h"
+
+static struct iw_end server;
+static struct nornic_cm_id *listener;
+static uint16_t port;
+
+static void setup(void)
+{
+    iw_open(&server, "iwarp:127.0.0.1", NULL);
+    port = iw_listen(&server, &listener, 4);
+}
+
+static void teardown(void)
+{
+    nornic_cm_id_destroy(listener);
+    iw_close(&server);
+}
+
+TestSuite(iw_hostile, .init = setup, .fini = teardown, .timeout = 60);
+
+static void say(int fd, const void *bytes, size_t len_bytes)
+{
+    cr_assert_eq(send(fd, bytes, len_bytes, MSG_NOSIGNAL), (ssize_t)len_bytes);
+}
+
+static const char request[] = "MPA ID Req Frame\x40\x01\x00\x00"; /* C, revision 1, no private data */
+#define REQUEST_BYTES (sizeof request - 1)
+
+static void expect_no_event(void)
+{
+    struct nornic_cm_event *event;
+    cr_expect_eq(nornic_cm_get_event(server.cm, &event, 0), -EAGAIN);
+}
+
+static uint64_t counter_value;
+
+static void look(void *ctx, const char *name, uint64_t value)
+{
+    if (strcmp(ctx, name) == 0)
+        counter_value = value;
+}
+
+static uint64_t counter(const char *name)
+{
+    nornic_dev_counters(server.dev, look, (void *)(uintptr_t)name);
+    return counter_value;
+}
+
+/* The server lives: a good peer is served. */
+static void expect_service(void)
+{
+    struct iw_end client;
+    struct nornic_sge sge;
+    iw_open(&client, "iwarp:127.0.0.1", NULL);
+    iw_start(&client, port, NULL);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&client, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    iw_post_recv(&server, 0, 100);
+    struct nornic_send_wr wr = iw_wr(NORNIC_WR_SEND, &client, &server, &sge, 0, 0, 100);
+    iw_post(&client, &wr);
+    cr_expect_eq(iw_wait(&server).status, NORNIC_WC_SUCCESS);
+    iw_close(&client);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED), 0);
+}
+
+/* covers: IWARP-MPA-10 */
+Test(iw_hostile, what_is_no_request_is_turned_away)
+{
+    static const char *const words[] = {"GET / HTTP/1.1\r\n\r\n-----", "MPA ID Rep Frame\x40\x01\x00\x00",
+                                        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"};
+    for (size_t i = 0; i < array_len(words); i++) {
+        int fd = iw_tcp(port);
+        say(fd, words[i], 20);
+        cr_expect(iw_tcp_ended(fd));
+        close(fd);
+    }
+    expect_no_event();
+    expect_service();
+}
+
+/* covers: IWARP-MPA-12 */
+Test(iw_hostile, a_revision_that_is_none_is_turned_away)
+{
+    char bytes[REQUEST_BYTES];
+    memcpy(bytes, request, sizeof bytes);
+    bytes[17] = 3;
+    int fd = iw_tcp(port);
+    say(fd, bytes, sizeof bytes);
+    cr_expect(iw_tcp_ended(fd));
+    close(fd);
+    expect_no_event();
+    expect_service();
+}
+
+/* covers: IWARP-MPA-14 */
+Test(iw_hostile, who_says_half_a_request_or_nothing_is_not_waited_for_long)
+{
+    int half = iw_tcp(port), silent = iw_tcp(port);
+    uint64_t start_ns = host_now_ns();
+    say(half, request, 10);
+    expect_service(); /* nobody waits for them */
+    cr_expect(iw_tcp_ended(half));
+    cr_expect(iw_tcp_ended(silent));
+    uint64_t took_ns = host_now_ns() - start_ns;
+    cr_expect_geq(took_ns, IWARP_REQUEST_TIMEOUT_NS * 9 / 10);
+    cr_expect_lt(took_ns, 3 * IWARP_REQUEST_TIMEOUT_NS);
+    close(half);
+    close(silent);
+    expect_no_event();
+}
+
+Test(iw_hostile, a_request_octet_by_octet_is_as_good)
+{
+    int fd = iw_tcp(port);
+    for (size_t i = 0; i < REQUEST_BYTES; i++)
+        say(fd, request + i, 1);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    close(fd);
+    iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED);
+}
+
+static void reset(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
+Test(iw_hostile, a_reset_in_the_middle_of_a_request_leaves_nothing)
+{
+    for (size_t n = 0; n <= REQUEST_BYTES - 1; n++) {
+        int fd = iw_tcp(port);
+        if (n)
+            say(fd, request, n);
+        reset(fd);
+    }
+    expect_service();
+    expect_no_event();
+}
+
+/* The program learns by its answer that the peer has gone. */
+Test(iw_hostile, who_asks_and_goes_is_told_of_and_over)
+{
+    int fd = iw_tcp(port);
+    say(fd, request, REQUEST_BYTES);
+    struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_CONNECT_REQUEST);
+    server.id = event->id;
+    nornic_cm_ack_event(event);
+    uint64_t resets = counter("resets");
+    reset(fd);
+    for (int i = 0; i < 20000 && counter("resets") == resets; i++)
+        usleep(1000);
+    iw_make_qp(&server);
+    cr_expect_eq(nornic_cm_id_accept(server.id, server.qp, NULL), 0);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_CONNECT_ERROR), -ECONNRESET);
+    cr_expect_eq(nornic_qp_state(server.qp), NORNIC_QPS_ERR);
+}
+
+/* covers: IWARP-FPDU-10 */
+Test(iw_hostile, noise_behind_the_setup_ends_that_stream_alone)
+{
+    uint8_t noise[4096];
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (uint8_t)(i * 31 + 7);
+    int fd = iw_tcp(port);
+    say(fd, request, REQUEST_BYTES);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    say(fd, noise, sizeof noise);
+    close(fd);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
+    nornic_cm_id_destroy(server.id);
+    cr_assert_eq(nornic_qp_destroy(server.qp), 0);
+    server.id = NULL;
+    server.qp = NULL;
+    expect_service();
+}
+
+/* --- the other way round: who listens is no iWARP --- */
+
+static int listen_as_none(struct sockaddr_in *at)
+{
+    socklen_t at_bytes = sizeof *at;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    cr_assert_eq(bind(fd, (struct sockaddr *)at, sizeof *at), 0);
+    cr_assert_eq(listen(fd, 1), 0);
+    cr_assert_eq(getsockname(fd, (struct sockaddr *)at, &at_bytes), 0);
+    return fd;
+}
+
+/* covers: IWARP-MPA-14 */
+Test(iw_hostile, a_reply_that_never_comes_is_not_waited_for_long)
+{
+    struct iw_end client;
+    struct sockaddr_in at;
+    int socket_fd = listen_as_none(&at);
+    iw_open(&client, "iwarp:127.0.0.1", NULL);
+    uint64_t start_ns = host_now_ns();
+    iw_start(&client, ntohs(at.sin_port), NULL);
+    struct nornic_cm_event *event = iw_event(&client, NORNIC_CM_EVENT_UNREACHABLE);
+    cr_expect_eq(event->status, -ETIMEDOUT);
+    cr_expect_not_null(strstr(event->why.text, "no MPA Reply comes"), "%s", event->why.text);
+    nornic_cm_ack_event(event);
+    cr_expect_geq(host_now_ns() - start_ns, IWARP_REPLY_TIMEOUT_NS * 9 / 10);
+    iw_close(&client);
+    close(socket_fd);
+}
+
+Test(iw_hostile, a_server_that_answers_with_noise_or_hangs_up_is_told_of)
+{
+    static const char *const answers[] = {"HTTP/1.0 400 Bad Request\r\n\r\n", ""};
+    for (size_t i = 0; i < array_len(answers); i++) {
+        struct iw_end client;
+        struct sockaddr_in at;
+        int socket_fd = listen_as_none(&at);
+        iw_open(&client, "iwarp:127.0.0.1", NULL);
+        iw_start(&client, ntohs(at.sin_port), NULL);
+        int fd = accept(socket_fd, NULL, NULL);
+        char asked[64];
+        cr_assert_gt(recv(fd, asked, sizeof asked, 0), 0);
+        if (answers[i][0])
+            say(fd, answers[i], strlen(answers[i]));
+        close(fd);
+        cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
+        iw_close(&client);
+        close(socket_fd);
+    }
+}
+
+/* Descriptors run out: who connects waits, and is served when there are some again. */
+Test(iw_hostile, without_descriptors_connections_wait)
+{
+    struct rlimit old, none;
+    struct nornic_cm_event *event;
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    /* The lowest that was free, so none is below. */
+    none = (struct rlimit){.rlim_cur = (rlim_t)fd + 1, .rlim_max = old.rlim_max};
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    cr_assert_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+    say(fd, request, REQUEST_BYTES);
+    cr_expect_eq(nornic_cm_get_event(server.cm, &event, 150 * NS_PER_MS), -EAGAIN);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    close(fd);
+    iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event channels, and the events that wait in them. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "verbs/av.h"
+#include "verbs/cm/cma.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void cma_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void cma_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- channels --- */
+
+static struct cma_channel *channel_of(struct rdma_event_channel *channel)
+{
+    return (struct cma_channel *)(void *)channel;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+    struct cma_channel *channel = calloc(1, sizeof *channel);
+    if (!channel)
+        return verbs_fail_null(ENOMEM, "no memory for an event channel");
+    /* Blocking, as the program finds it: it is read only where it is known to be readable. */
+    channel->base.fd = eventfd(0, EFD_CLOEXEC);
+    if (channel->base.fd < 0) {
+        int err = errno;
+        free(channel);
+        return verbs_fail_null(err, "no descriptor for an event channel");
+    }
+    TAILQ_INIT(&channel->events);
+    return &channel->base;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+    close(channel->fd);
+    free(channel_of(channel));
+}
+
+/* The descriptor is readable while events wait; under the lock, with what was there before. */
+static void follow(struct cma_channel *channel, bool was_empty)
+{
+    bool is_empty = TAILQ_EMPTY(&channel->events);
+    eventfd_t count;
+    if (was_empty && !is_empty)
+        eventfd_write(channel->base.fd, 1);
+    else if (!was_empty && is_empty)
+        eventfd_read(channel->base.fd, &count);
+}
+
+void cma_put(struct cma_channel *channel, struct cma_queue *events)
+{
+    bool was_empty = TAILQ_EMPTY(&channel->events);
+    TAILQ_CONCAT(&channel->events, events, entry);
+    follow(channel, was_empty);
+}
+
+void cma_pull(struct cma_id *id, struct cma_queue *out)
+{
+    struct cma_channel *channel = channel_of(id->base.channel);
+    bool was_empty = TAILQ_EMPTY(&channel->events);
+    struct cma_event *event, *next;
+    for (event = TAILQ_FIRST(&channel->events); event; event = next) {
+        next = TAILQ_NEXT(event, entry);
+        if (event->id != id && event->listener != id)
+            continue;
+        TAILQ_REMOVE(&channel->events, event, entry);
+        TAILQ_INSERT_TAIL(out, event, entry);
+    }
+    follow(channel, was_empty);
+}
+
+bool cma_deliver(struct cma_event *event)
+{
+    struct cma_id *reader = event->listener ? event->listener : event->id;
+    struct cma_queue one = TAILQ_HEAD_INITIALIZER(one);
+    TAILQ_INSERT_TAIL(&one, event, entry);
+    cma_lock();
+    bool is_gone = reader->is_gone;
+    if (!is_gone)
+        cma_put(channel_of(reader->base.channel), &one);
+    cma_unlock();
+    return !is_gone;
+}
+
+/* --- what the program reads --- */
+
+static void show_conn(const struct nornic_cm_event *from, struct rdma_conn_param *out)
+{
+    *out = (struct rdma_conn_param){
+        .private_data = from->private_data_len ? from->private_data : NULL,
+        .private_data_len = from->private_data_len,
+        .responder_resources = from->responder_resources,
+        .initiator_depth = from->initiator_depth,
+        .flow_control = from->flow_control,
+        .retry_count = from->retry_count,
+        .rnr_retry_count = from->rnr_retry_count,
+        .srq = from->srq,
+        .qp_num = from->qpn,
+    };
+}
+
+static void show_datagram(const struct nornic_cm_event *from, struct rdma_ud_param *out)
+{
+    *out = (struct rdma_ud_param){
+        .private_data = from->private_data_len ? from->private_data : NULL,
+        .private_data_len = from->private_data_len,
+        .qp_num = from->qpn,
+        .qkey = from->qkey,
+    };
+    verbs_ah_attr_of(&from->av, &out->ah_attr);
+}
+
+/* The queue pair of who joined hears the group from now on; the event gives the program's word for it. */
+static void joined(struct cma_event *event)
+{
+    struct cma_id *id = event->id;
+    struct cma_group *group;
+    for (group = LIST_FIRST(&id->groups); group; group = LIST_NEXT(group, entry))
+        if (nornic_addr_equal(&group->addr, &event->nornic->av.dgid))
+            break;
+    if (!group)
+        return;
+    event->base.param.ud.private_data = group->context;
+    event->base.param.ud.private_data_len = 0;
+    if (id->base.qp && !group->is_attached) {
+        union ibv_gid gid;
+        __builtin_memcpy(gid.raw, group->addr.b, sizeof gid.raw);
+        int err = ibv_attach_mcast(id->base.qp, &gid, 0);
+        if (err) {
+            event->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+            event->base.status = -err;
+        }
+        group->is_attached = !err;
+    }
+}
+
+static void show(struct cma_event *event)
+{
+    const struct nornic_cm_event *from = event->nornic;
+    struct cma_id *id = event->id;
+    event->base.id = &id->base;
+    event->base.listen_id = event->listener ? &event->listener->base : NULL;
+    event->base.event = (enum rdma_cm_event_type)from->type;
+    event->base.status = from->status;
+    if (id->base.ps == RDMA_PS_UDP)
+        show_datagram(from, &event->base.param.ud);
+    else
+        show_conn(from, &event->base.param.conn);
+    if (from->type == NORNIC_CM_EVENT_MULTICAST_JOIN && !from->status)
+        joined(event);
+    if (from->type == NORNIC_CM_EVENT_ADDR_RESOLVED || from->type == NORNIC_CM_EVENT_ESTABLISHED)
+        cma_show_ends(id);
+    if (from->type == NORNIC_CM_EVENT_ROUTE_RESOLVED)
+        cma_show_path(id);
+    if (id->base.qp)
+        id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(verbs_qp_of(id->base.qp)->nornic);
+}
+
+static struct cma_event *take_first(struct cma_channel *channel)
+{
+    cma_lock();
+    struct cma_event *event = TAILQ_FIRST(&channel->events);
+    if (event) {
+        TAILQ_REMOVE(&channel->events, event, entry);
+        follow(channel, false);
+    }
+    cma_unlock();
+    return event;
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **out)
+{
+    struct cma_channel *channel = channel_of(base);
+    struct cma_event *event;
+    for (;;) {
+        int state = verbs_hold();
+        event = take_first(channel);
+        verbs_let(state);
+        if (event)
+            break;
+        int err = verbs_wait(base->fd);
+        if (err) {
+            errno = err;
+            return -1;
+        }
+    }
+    show(event);
+    *out = &event->base;
+    return 0;
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *base)
+{
+    struct cma_event *event = (struct cma_event *)(void *)base;
+    nornic_cm_ack_event(event->nornic);
+    free(event);
+    return 0;
+}
+
+/* --- synchronous ids --- */
+
+static int error_of(const struct rdma_cm_event *event)
+{
+    if (event->event == RDMA_CM_EVENT_REJECTED)
+        return ECONNREFUSED;
+    if (event->event == RDMA_CM_EVENT_UNREACHABLE)
+        return event->status < 0 ? -event->status : ENETUNREACH;
+    return event->status < 0 ? -event->status : event->status ? EPROTO : 0;
+}
+
+int cma_complete(struct cma_id *id)
+{
+    if (!id->is_sync)
+        return 0;
+    if (id->base.event)
+        rdma_ack_cm_event(id->base.event);
+    id->base.event = NULL;
+    if (rdma_get_cm_event(id->base.channel, &id->base.event))
+        return -1;
+    int err = error_of(id->base.event);
+    return err ? cma_fail(err, "%s, status %d", rdma_event_str(id->base.event->event), id->base.event->status)
+               : 0;
+}
+
+const char *rdma_event_str(enum rdma_cm_event_type event)
+{
+    static const char *const names[] = {
+#define NAME_(name, value) [value] = "RDMA_CM_EVENT_" #name,
+        NORNIC_CM_EVENTS(NAME_)
+#undef NAME_
+    };
+    return (unsigned)event < array_len(names) && names[event] ? names[event] : "UNKNOWN EVENT";
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* librdmacm.so.1 for programs that know nothing of nornic: over nornic/cm.h and libibverbs.so.1 beside it.
+ *
+ * nornic has one connection manager for each device, with a queue of events; a program has event channels
+ * of its own, each with ids on any device. So each device has a thread that takes its events and puts them
+ * into the channels of their ids (verbs/cm/device.c). One lock guards channels, queues and lists of ids:
+ * nothing of it is on the path of data. Internal to verbs/cm/. */
+#ifndef NORNIC_VERBS_CM_CMA_H
+#define NORNIC_VERBS_CM_CMA_H
+
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+
+#include "verbs/verbs.h"
+
+#define CMA_DEVICES_MAX 16
+#define CMA_BACKLOG     1024 /* where a program names none */
+#define CMA_RESOLVE_MS  2000 /* of synchronous endpoints */
+
+/* A device, opened by this library for all ids: rdma_get_devices() lists them. It stays until the process
+ * ends. */
+struct cma_device {
+    struct ibv_context *verbs;
+    struct nornic_dev *nornic;
+    struct nornic_cm *cm;
+    struct ibv_pd *pd; /* for ids whose program brings none */
+};
+
+struct cma_event;
+TAILQ_HEAD(cma_queue, cma_event);
+
+struct cma_channel {
+    struct rdma_event_channel base; /* an eventfd, readable while events wait */
+    struct cma_queue events;
+};
+
+/* A group that an id has joined, or asked to. */
+struct cma_group {
+    struct nornic_addr addr;
+    void *context;
+    bool is_attached; /* the id's queue pair */
+    LIST_ENTRY(cma_group) entry;
+};
+
+struct cma_id {
+    struct rdma_cm_id base;
+    const struct cma_device *device;                 /* NULL: not bound to one */
+    struct nornic_cm_id *nornic;                     /* what connects; NULL before there is a device */
+    struct nornic_cm_id *listeners[CMA_DEVICES_MAX]; /* of one that listens */
+    unsigned num_listeners;
+    bool is_sync; /* calls wait for their event; the channel is the id's own */
+    bool is_gone; /* being destroyed: whatever comes is dropped */
+    bool has_made_cqs;
+    bool has_made_srq_cq;
+    struct ibv_qp_init_attr *ep_attr; /* rdma_create_ep(), passive: for the queue pairs of requests */
+    struct ibv_sa_path_rec path;      /* what route.path_rec points to */
+    const void *ep_data;              /* rdma_create_ep(), active: private data to connect with, malloc()ed */
+    uint8_t ep_data_bytes;
+    LIST_HEAD(cma_group_list, cma_group) groups;
+};
+
+/* One that waits in a channel or is the program's. */
+struct cma_event {
+    struct rdma_cm_event base;
+    struct cma_id *id;       /* the one that it is about; of a request the new one */
+    struct cma_id *listener; /* of a request */
+    struct nornic_cm_event *nornic;
+    TAILQ_ENTRY(cma_event) entry;
+};
+
+static inline struct cma_id *cma_id_of(struct rdma_cm_id *id)
+{
+    return (struct cma_id *)(void *)id;
+}
+
+/* Sets errno, tells why where that is wanted, and is -1: `return cma_fail(EINVAL, "...");` */
+#define cma_fail(...) (verbs_fail(__VA_ARGS__), -1)
+
+/* --- verbs/cm/device.c --- */
+
+/* Opens all devices, once. How many there are, with *out at the first; 0: none, with errno. */
+unsigned cma_devices(const struct cma_device **out);
+
+/* The device that has an address, by whatever GID; NULL: none. */
+const struct cma_device *cma_device_of(const struct nornic_addr *addr);
+
+/* --- verbs/cm/channel.c --- */
+
+/* The lock of all channels, queues and ids. */
+void cma_lock(void);
+void cma_unlock(void);
+
+/* Puts an event into its id's channel. False: that id is going, and the event is the caller's to drop. */
+bool cma_deliver(struct cma_event *event);
+
+/* Takes those of `id` out of its channel: into `out`. Under the lock. */
+void cma_pull(struct cma_id *id, struct cma_queue *out);
+
+/* Puts them into another. Under the lock. */
+void cma_put(struct cma_channel *channel, struct cma_queue *events);
+
+/* Synchronous: waits for the next event of the id, which becomes id->event. 0; or -1 with errno, also where
+ * the event is a failure. Otherwise: 0 at once. */
+int cma_complete(struct cma_id *id);
+
+/* --- verbs/cm/id.c --- */
+
+/* An id without device. NULL with errno. */
+struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
+                          enum ibv_qp_type qp_type);
+
+/* Its device from now on. */
+void cma_id_bind(struct cma_id *id, const struct cma_device *device);
+
+/* --- verbs/cm/ends.c --- */
+
+/* The address and port of a sockaddr. False: neither IPv4 nor IPv6, or NULL. */
+bool cma_addr_of(const struct sockaddr *from, struct nornic_addr *addr, uint16_t *port);
+/* The way back, into at least a sockaddr_in6. */
+void cma_sockaddr_of(const struct nornic_addr *addr, uint16_t port, struct sockaddr *out);
+socklen_t cma_sockaddr_bytes(const struct sockaddr *addr);
+/* 0.0.0.0 or :: */
+bool cma_is_any(const struct nornic_addr *addr);
+/* Writes what the id's ends are now into its route. */
+void cma_show_ends(struct cma_id *id);
+/* And its path. */
+void cma_show_path(struct cma_id *id);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections: listened for, asked for, accepted, refused, ended. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/av.h"
+#include "verbs/cm/cma.h"
+
+/* --- listening --- */
+
+static int listen_on(struct cma_id *id, const struct cma_device *device, const struct nornic_addr *addr,
+                     uint16_t *port, unsigned backlog)
+{
+    struct nornic_cm_id *made;
+    struct nornic_cm_endpoints ends;
+    int err = -nornic_cm_id_create(device->cm, (enum nornic_port_space)id->base.ps, id, &made);
+    if (err)
+        return err;
+    err = -nornic_cm_id_listen(made, addr, *port, backlog);
+    if (err) {
+        nornic_cm_id_destroy(made);
+        return err;
+    }
+    nornic_cm_id_endpoints(made, &ends);
+    *port = ends.local_port;
+    id->listeners[id->num_listeners++] = made;
+    return 0;
+}
+
+int rdma_listen(struct rdma_cm_id *base, int backlog)
+{
+    struct cma_id *id = cma_id_of(base);
+    struct nornic_addr addr;
+    const struct cma_device *list;
+    uint16_t port = 0;
+    unsigned room = backlog > 0 ? (unsigned)backlog : CMA_BACKLOG;
+    unsigned count = cma_devices(&list);
+    bool is_named =
+        cma_addr_of(&base->route.addr.src_addr, &addr, &port) && !cma_is_any(&addr) && cma_device_of(&addr);
+    int err = 0;
+    if (!count)
+        return -1;
+    if (id->num_listeners || id->nornic)
+        return cma_fail(EINVAL, "the id is in use");
+    if (id->device)
+        err = listen_on(id, id->device, is_named ? &addr : NULL, &port, room);
+    for (unsigned i = 0; !id->device && i < count && !err; i++)
+        err = listen_on(id, &list[i], NULL, &port, room);
+    if (err) {
+        while (id->num_listeners)
+            nornic_cm_id_destroy(id->listeners[--id->num_listeners]);
+        return cma_fail(err, "port %u cannot be listened on", port);
+    }
+    if (base->route.addr.src_addr.sa_family == AF_INET6)
+        base->route.addr.src_sin6.sin6_port = htons(port);
+    else
+        base->route.addr.src_sin.sin_port = htons(port);
+    return 0;
+}
+
+int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
+{
+    struct cma_id *id = cma_id_of(listen);
+    struct rdma_cm_event *event;
+    if (!id->is_sync)
+        return cma_fail(EINVAL, "the id is not synchronous");
+    if (listen->event)
+        rdma_ack_cm_event(listen->event);
+    listen->event = NULL;
+    if (rdma_get_cm_event(listen->channel, &event))
+        return -1;
+    if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+        rdma_ack_cm_event(event);
+        return cma_fail(EINVAL, "an event that is no request");
+    }
+    struct rdma_cm_id *request = event->id;
+    if (id->ep_attr) {
+        struct ibv_qp_init_attr attr = *id->ep_attr;
+        if (rdma_create_qp(request, listen->pd, &attr)) {
+            int err = errno;
+            rdma_ack_cm_event(event);
+            rdma_destroy_id(request);
+            return cma_fail(err, "the request has no queue pair");
+        }
+    }
+    request->event = event;
+    *out = request;
+    return 0;
+}
+
+/* --- parameters --- */
+
+static struct nornic_qp *qp_of(const struct cma_id *id)
+{
+    return id->base.qp ? verbs_qp_of(id->base.qp)->nornic : NULL;
+}
+
+/* As many READs and atomics as the program wants, of those that a device has. */
+static uint8_t depth_of(uint8_t wanted)
+{
+    return (uint8_t)min_u32(wanted, NORNIC_MAX_RD_ATOMIC);
+}
+
+static struct nornic_conn_param param_of(const struct cma_id *id, const struct rdma_conn_param *from)
+{
+    static const struct rdma_conn_param usual = {.responder_resources = RDMA_MAX_RESP_RES,
+                                                 .initiator_depth = RDMA_MAX_INIT_DEPTH,
+                                                 .flow_control = 1,
+                                                 .retry_count = 7,
+                                                 .rnr_retry_count = 7};
+    const struct rdma_conn_param *p = from ? from : &usual;
+    bool is_own = id->base.qp != NULL;
+    struct nornic_conn_param param = {
+        .private_data = p->private_data,
+        .private_data_len = p->private_data ? p->private_data_len : 0,
+        .responder_resources = depth_of(p->responder_resources),
+        .initiator_depth = depth_of(p->initiator_depth),
+        .flow_control = p->flow_control,
+        .retry_count = p->retry_count & 7,
+        .rnr_retry_count = p->rnr_retry_count & 7,
+        .srq = is_own ? id->base.qp->srq != NULL : p->srq,
+        .qp_num = is_own ? id->base.qp->qp_num : p->qp_num,
+        .qkey = id->base.ps == RDMA_PS_UDP ? NORNIC_CM_QKEY : 0,
+    };
+    if (!param.private_data && id->ep_data) {
+        param.private_data = id->ep_data;
+        param.private_data_len = id->ep_data_bytes;
+    }
+    return param;
+}
+
+/* --- the two sides --- */
+
+int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+{
+    struct cma_id *id = cma_id_of(base);
+    const struct nornic_conn_param param = param_of(id, conn_param);
+    struct nornic_qp *qp = base->ps == RDMA_PS_UDP ? NULL : qp_of(id);
+    int err = id->nornic ? -nornic_cm_id_connect(id->nornic, qp, &param) : EINVAL;
+    return err ? cma_fail(err, "the id cannot connect now, or not with these values") : cma_complete(id);
+}
+
+int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+{
+    struct cma_id *id = cma_id_of(base);
+    const struct nornic_conn_param param = param_of(id, conn_param);
+    int err = id->nornic ? -nornic_cm_id_accept(id->nornic, qp_of(id), &param) : EINVAL;
+    if (err)
+        return cma_fail(err, "there is no request to accept, or not with these values");
+    if (base->qp)
+        base->qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
+    return base->ps == RDMA_PS_UDP ? 0 : cma_complete(id);
+}
+
+int rdma_establish(struct rdma_cm_id *base)
+{
+    struct cma_id *id = cma_id_of(base);
+    int err = id->nornic && !base->qp ? -nornic_cm_id_establish(id->nornic) : EINVAL;
+    return err ? cma_fail(err, "there is no answer to confirm, or the id has a queue pair") : 0;
+}
+
+int rdma_reject(struct rdma_cm_id *base, const void *private_data, uint8_t private_data_len)
+{
+    struct cma_id *id = cma_id_of(base);
+    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data_len) : EINVAL;
+    return err ? cma_fail(err, "there is no request to refuse") : 0;
+}
+
+int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+    return rdma_reject(id, private_data, private_data_len);
+}
+
+int rdma_disconnect(struct rdma_cm_id *base)
+{
+    struct cma_id *id = cma_id_of(base);
+    int err = id->nornic ? -nornic_cm_id_disconnect(id->nornic) : EINVAL;
+    if (err)
+        return cma_fail(err, "the id is not connected");
+    if (base->qp)
+        base->qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
+    return cma_complete(id);
+}
+
+/* The connection manager sees by itself that data has come. */
+int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+    (void)id;
+    return event == IBV_EVENT_COMM_EST
+               ? 0
+               : cma_fail(EINVAL, "event %u is none of a connection", (unsigned)event);
+}
+
+/* --- programs that change their queue pairs themselves --- */
+
+int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *mask)
+{
+    struct cma_id *id = cma_id_of(base);
+    struct nornic_qp_attr found;
+    uint32_t found_mask = 0;
+    int err = id->nornic ? -nornic_cm_id_qp_attr(id->nornic, (enum nornic_qp_state)attr->qp_state, &found,
+                                                 &found_mask)
+                         : EINVAL;
+    if (err)
+        return cma_fail(err, "the attributes for state %u are not known yet", (unsigned)attr->qp_state);
+    enum ibv_qp_state to = attr->qp_state;
+    *attr = (struct ibv_qp_attr){
+        .qp_state = to,
+        .cur_qp_state = (enum ibv_qp_state)found.cur_state,
+        .path_mtu = (enum ibv_mtu)found.path_mtu,
+        .path_mig_state = (enum ibv_mig_state)found.path_mig_state,
+        .qkey = found.qkey,
+        .rq_psn = found.rq_psn,
+        .sq_psn = found.sq_psn,
+        .dest_qp_num = found.dest_qpn,
+        .qp_access_flags = found.access_flags,
+        .pkey_index = found.pkey_index,
+        .max_rd_atomic = found.max_rd_atomic,
+        .max_dest_rd_atomic = found.max_dest_rd_atomic,
+        .min_rnr_timer = found.min_rnr_timer,
+        .port_num = VERBS_PORT_NUM,
+        .timeout = found.timeout,
+        .retry_cnt = found.retry_cnt,
+        .rnr_retry = found.rnr_retry,
+    };
+    verbs_ah_attr_of(&found.av, &attr->ah_attr);
+    *mask = (int)found_mask;
+    return 0;
+}

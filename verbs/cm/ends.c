@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses: their forms, and what an id shows of its ends. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "verbs/cm/cma.h"
+
+/* --- forms --- */
+
+bool cma_addr_of(const struct sockaddr *from, struct nornic_addr *addr, uint16_t *port)
+{
+    if (from && from->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)from;
+        uint8_t bytes[4];
+        memcpy(bytes, &v4->sin_addr, sizeof bytes);
+        *addr = nornic_addr_from_v4(bytes);
+        *port = ntohs(v4->sin_port);
+        return true;
+    }
+    if (from && from->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)from;
+        memcpy(addr->b, &v6->sin6_addr, sizeof addr->b);
+        *port = ntohs(v6->sin6_port);
+        return true;
+    }
+    return false;
+}
+
+void cma_sockaddr_of(const struct nornic_addr *addr, uint16_t port, struct sockaddr *out)
+{
+    if (nornic_addr_is_v4(addr)) {
+        struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+        memcpy(&v4.sin_addr, addr->b + 12, sizeof v4.sin_addr);
+        memcpy(out, &v4, sizeof v4);
+    } else {
+        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        memcpy(&v6.sin6_addr, addr->b, sizeof v6.sin6_addr);
+        memcpy(out, &v6, sizeof v6);
+    }
+}
+
+socklen_t cma_sockaddr_bytes(const struct sockaddr *addr)
+{
+    return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+bool cma_is_any(const struct nornic_addr *addr)
+{
+    static const uint8_t none[4];
+    return nornic_addr_is_v4(addr) ? memcmp(addr->b + 12, none, sizeof none) == 0 : nornic_addr_is_zero(addr);
+}
+
+/* --- what the program sees --- */
+
+void cma_show_ends(struct cma_id *id)
+{
+    struct nornic_cm_endpoints ends;
+    struct rdma_addr *addr = &id->base.route.addr;
+    nornic_cm_id_endpoints(id->nornic, &ends);
+    if (!nornic_addr_is_zero(&ends.local)) {
+        cma_sockaddr_of(&ends.local, ends.local_port, &addr->src_addr);
+        memcpy(addr->addr.ibaddr.sgid.raw, ends.local.b, sizeof ends.local.b);
+    }
+    if (!nornic_addr_is_zero(&ends.remote)) {
+        cma_sockaddr_of(&ends.remote, ends.remote_port, &addr->dst_addr);
+        memcpy(addr->addr.ibaddr.dgid.raw, ends.remote.b, sizeof ends.remote.b);
+    }
+    addr->addr.ibaddr.pkey = htons(NORNIC_PKEY_DEFAULT);
+}
+
+/* On Ethernet nobody keeps paths: it is what the port has. */
+void cma_show_path(struct cma_id *id)
+{
+    struct nornic_port_attr port;
+    nornic_dev_query_port(id->device->nornic, &port, sizeof port);
+    id->path = (struct ibv_sa_path_rec){
+        .dgid = id->base.route.addr.addr.ibaddr.dgid,
+        .sgid = id->base.route.addr.addr.ibaddr.sgid,
+        .hop_limit = 64,
+        .reversible = 1,
+        .numb_path = 1,
+        .pkey = htons(NORNIC_PKEY_DEFAULT),
+        .mtu_selector = 2, /* exactly */
+        .mtu = (uint8_t)port.active_mtu,
+        .rate_selector = 2,
+        .rate = IBV_RATE_100_GBPS,
+        .packet_life_time_selector = 2,
+        .packet_life_time = 16,
+    };
+    id->base.route.path_rec = &id->path;
+    id->base.route.num_paths = 1;
+}
+
+__be16 rdma_get_src_port(struct rdma_cm_id *id)
+{
+    const struct rdma_addr *addr = &id->route.addr;
+    return addr->src_addr.sa_family == AF_INET6 ? addr->src_sin6.sin6_port : addr->src_sin.sin_port;
+}
+
+__be16 rdma_get_dst_port(struct rdma_cm_id *id)
+{
+    const struct rdma_addr *addr = &id->route.addr;
+    return addr->dst_addr.sa_family == AF_INET6 ? addr->dst_sin6.sin6_port : addr->dst_sin.sin_port;
+}

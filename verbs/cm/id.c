@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ids: made, moved to another channel, given back; their options. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/cm/cma.h"
+
+struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
+                          enum ibv_qp_type qp_type)
+{
+    struct cma_id *id = calloc(1, sizeof *id);
+    if (!id)
+        return verbs_fail_null(ENOMEM, "no memory for an id");
+    id->is_sync = channel == NULL;
+    id->base.channel = channel ? channel : rdma_create_event_channel();
+    if (!id->base.channel) {
+        free(id);
+        return NULL;
+    }
+    id->base.context = context;
+    id->base.ps = ps;
+    id->base.qp_type = qp_type;
+    LIST_INIT(&id->groups);
+    return id;
+}
+
+void cma_id_bind(struct cma_id *id, const struct cma_device *device)
+{
+    id->device = device;
+    id->base.verbs = device->verbs;
+    id->base.port_num = VERBS_PORT_NUM;
+    if (!id->base.pd)
+        id->base.pd = device->pd;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+                   enum rdma_port_space ps)
+{
+    if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IB)
+        return cma_fail(EPROTONOSUPPORT, "there is no port space 0x%04x", (unsigned)ps);
+    struct cma_id *made = cma_id_new(channel, context, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC);
+    if (!made)
+        return -1;
+    *id = &made->base;
+    return 0;
+}
+
+static void free_groups(struct cma_id *id)
+{
+    struct cma_group *group;
+    while ((group = LIST_FIRST(&id->groups))) {
+        LIST_REMOVE(group, entry);
+        free(group);
+    }
+}
+
+/* One id, whose events that wait go with it; requests among them leave ids behind, which are put into
+ * `more`. */
+static void destroy(struct cma_id *id, struct cma_queue *more)
+{
+    struct cma_queue mine = TAILQ_HEAD_INITIALIZER(mine);
+    struct cma_event *event;
+    if (id->base.event)
+        rdma_ack_cm_event(id->base.event);
+    cma_lock();
+    id->is_gone = true;
+    cma_pull(id, &mine);
+    cma_unlock();
+    while ((event = TAILQ_FIRST(&mine))) {
+        TAILQ_REMOVE(&mine, event, entry);
+        nornic_cm_ack_event(event->nornic);
+        if (event->listener == id)
+            TAILQ_INSERT_TAIL(more, event, entry);
+        else
+            free(event);
+    }
+    if (id->nornic)
+        nornic_cm_id_destroy(id->nornic);
+    for (unsigned i = 0; i < id->num_listeners; i++)
+        nornic_cm_id_destroy(id->listeners[i]);
+    if (id->is_sync)
+        rdma_destroy_event_channel(id->base.channel);
+    free_groups(id);
+    free(id->ep_attr);
+    free((void *)id->ep_data);
+    free(id);
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+    struct cma_queue more = TAILQ_HEAD_INITIALIZER(more);
+    struct cma_event *request;
+    destroy(cma_id_of(id), &more);
+    while ((request = TAILQ_FIRST(&more))) { /* nobody has seen these */
+        TAILQ_REMOVE(&more, request, entry);
+        destroy(request->id, &more);
+        free(request);
+    }
+    return 0;
+}
+
+/* --- to another channel --- */
+
+int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
+{
+    struct cma_id *id = cma_id_of(base);
+    struct cma_queue mine = TAILQ_HEAD_INITIALIZER(mine);
+    struct rdma_event_channel *old = base->channel;
+    bool was_sync = id->is_sync, is_sync = channel == NULL;
+    if (is_sync && was_sync)
+        return cma_fail(EINVAL, "the id is synchronous already");
+    if (is_sync)
+        channel = rdma_create_event_channel();
+    if (!channel)
+        return -1;
+    cma_lock();
+    cma_pull(id, &mine);
+    base->channel = channel;
+    id->is_sync = is_sync;
+    cma_put((struct cma_channel *)(void *)channel, &mine);
+    cma_unlock();
+    if (was_sync) {
+        if (base->event)
+            rdma_ack_cm_event(base->event);
+        base->event = NULL;
+        rdma_destroy_event_channel(old);
+    }
+    return 0;
+}
+
+/* --- options --- */
+
+int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
+{
+    (void)id;
+    if (level == RDMA_OPTION_ID && optlen && optval) {
+        /* Ports are nobody's until somebody listens, and each family has its own. */
+        if (optname == RDMA_OPTION_ID_REUSEADDR || optname == RDMA_OPTION_ID_AFONLY)
+            return 0;
+        if (optname == RDMA_OPTION_ID_TOS && *(uint8_t *)optval == 0)
+            return 0;
+    }
+    return cma_fail(ENOSYS, "option %d of level %d cannot be set", optname, level);
+}
+
+int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+    (void)id;
+    return ece && !ece->vendor_id ? 0 : cma_fail(EINVAL, "there is no ECE of a vendor");
+}
+
+int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+    (void)id;
+    if (!ece)
+        return cma_fail(EINVAL, "no place for the ECE");
+    *ece = (struct ibv_ece){0};
+    return 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs and SRQs of ids, with the completion queues that a program does not bring itself. */
+#include <errno.h>
+
+#include <rdma/rdma_verbs.h>
+
+#include "verbs/cm/cma.h"
+
+/* --- completion queues --- */
+
+static void destroy_cqs(struct cma_id *id)
+{
+    struct rdma_cm_id *b = &id->base;
+    if (!id->has_made_cqs)
+        return;
+    if (b->send_cq && b->send_cq != b->recv_cq)
+        ibv_destroy_cq(b->send_cq);
+    if (b->send_cq_channel && b->send_cq_channel != b->recv_cq_channel)
+        ibv_destroy_comp_channel(b->send_cq_channel);
+    if (b->recv_cq)
+        ibv_destroy_cq(b->recv_cq);
+    if (b->recv_cq_channel)
+        ibv_destroy_comp_channel(b->recv_cq_channel);
+    b->send_cq = b->recv_cq = NULL;
+    b->send_cq_channel = b->recv_cq_channel = NULL;
+    id->has_made_cqs = false;
+}
+
+/* A channel with a queue in it. */
+static int make_cq(struct cma_id *id, uint32_t entries, struct ibv_comp_channel **channel, struct ibv_cq **cq)
+{
+    *channel = ibv_create_comp_channel(id->base.verbs);
+    *cq = *channel ? ibv_create_cq(id->base.verbs, (int)max_u32(entries, 1), &id->base, *channel, 0) : NULL;
+    if (!*cq && *channel) {
+        int err = errno;
+        ibv_destroy_comp_channel(*channel);
+        *channel = NULL;
+        errno = err;
+    }
+    return *cq ? 0 : -1;
+}
+
+static int make_cqs(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+    struct rdma_cm_id *b = &id->base;
+    int err = 0;
+    id->has_made_cqs = true; /* those that are none of its own stay NULL here */
+    if (!attr->recv_cq && !attr->srq)
+        err = make_cq(id, attr->cap.max_recv_wr, &b->recv_cq_channel, &b->recv_cq);
+    else if (!attr->recv_cq && b->srq)
+        attr->recv_cq = b->recv_cq;
+    if (!err && !attr->send_cq)
+        err = make_cq(id, attr->cap.max_send_wr, &b->send_cq_channel, &b->send_cq);
+    if (err) {
+        destroy_cqs(id);
+        return err;
+    }
+    if (!attr->recv_cq)
+        attr->recv_cq = b->recv_cq ? b->recv_cq : attr->send_cq ? attr->send_cq : b->send_cq;
+    if (!attr->send_cq)
+        attr->send_cq = b->send_cq;
+    return 0;
+}
+
+/* --- queue pairs --- */
+
+/* A datagram's peer is named with each send, so its queue pair is ready at once. */
+static int ready_datagrams(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR};
+    int err = ibv_modify_qp(qp, &to, IBV_QP_STATE);
+    to.qp_state = IBV_QPS_RTS;
+    return err ? err : ibv_modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+/* INIT, so that receives can be posted. By hand: an id that listens for no device yet has no connection. */
+static int ready(struct ibv_qp *qp)
+{
+    bool is_datagram = qp->qp_type == IBV_QPT_UD;
+    struct ibv_qp_attr to = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = VERBS_PORT_NUM,
+        .qkey = NORNIC_CM_QKEY,
+        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+    };
+    int err = ibv_modify_qp(qp, &to,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                                (is_datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+    return err || !is_datagram ? err : ready_datagrams(qp);
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
+{
+    struct cma_id *id = cma_id_of(base);
+    if (base->qp)
+        return cma_fail(EINVAL, "the id has a queue pair");
+    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+        attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+        attr->pd = base->pd;
+    }
+    if (!base->verbs || !attr->pd || attr->pd->context != base->verbs)
+        return cma_fail(EINVAL, "the id is on no device, or the protection domain is of another one");
+    if (attr->srq == NULL)
+        attr->srq = base->srq;
+    if (make_cqs(id, attr))
+        return -1;
+    base->qp = ibv_create_qp_ex(base->verbs, attr);
+    int err = base->qp ? ready(base->qp) : errno;
+    if (err) {
+        if (base->qp)
+            ibv_destroy_qp(base->qp);
+        base->qp = NULL;
+        destroy_cqs(id);
+        errno = err;
+        return -1;
+    }
+    base->pd = attr->pd;
+    return 0;
+}
+
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+    struct ibv_qp_init_attr_ex attr = {
+        .qp_context = init->qp_context,
+        .send_cq = init->send_cq,
+        .recv_cq = init->recv_cq,
+        .srq = init->srq,
+        .cap = init->cap,
+        .qp_type = init->qp_type,
+        .sq_sig_all = init->sq_sig_all,
+        .comp_mask = IBV_QP_INIT_ATTR_PD,
+        .pd = pd ? pd : id->pd,
+    };
+    int err = rdma_create_qp_ex(id, &attr);
+    if (!err)
+        init->cap = attr.cap;
+    return err;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *base)
+{
+    struct cma_id *id = cma_id_of(base);
+    struct cma_group *group;
+    for (group = LIST_FIRST(&id->groups); group; group = LIST_NEXT(group, entry))
+        if (group->is_attached && base->qp) {
+            union ibv_gid gid;
+            __builtin_memcpy(gid.raw, group->addr.b, sizeof gid.raw);
+            group->is_attached = ibv_detach_mcast(base->qp, &gid, 0) != 0;
+        }
+    if (base->qp)
+        ibv_destroy_qp(base->qp);
+    base->qp = NULL;
+    destroy_cqs(id);
+}
+
+/* --- SRQs --- */
+
+int rdma_create_srq_ex(struct rdma_cm_id *base, struct ibv_srq_init_attr_ex *attr)
+{
+    struct cma_id *id = cma_id_of(base);
+    bool is_xrc = (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_XRC;
+    if (base->srq)
+        return cma_fail(EINVAL, "the id has an SRQ");
+    if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
+        attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+        attr->pd = base->pd;
+    }
+    if (!base->verbs || !attr->pd)
+        return cma_fail(EINVAL, "the id is on no device");
+    if (is_xrc && !(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ)) {
+        if (make_cq(id, attr->attr.max_wr, &base->recv_cq_channel, &base->recv_cq))
+            return -1;
+        id->has_made_srq_cq = true;
+        attr->cq = base->recv_cq;
+        attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+    }
+    base->srq = ibv_create_srq_ex(base->verbs, attr);
+    return base->srq ? 0 : -1;
+}
+
+int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    struct ibv_srq_init_attr_ex attr = {.srq_context = init->srq_context,
+                                        .attr = init->attr,
+                                        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+                                        .srq_type = IBV_SRQT_BASIC,
+                                        .pd = pd ? pd : id->pd};
+    int err = rdma_create_srq_ex(id, &attr);
+    if (!err)
+        init->attr = attr.attr;
+    return err;
+}
+
+void rdma_destroy_srq(struct rdma_cm_id *base)
+{
+    struct cma_id *id = cma_id_of(base);
+    if (base->srq)
+        ibv_destroy_srq(base->srq);
+    base->srq = NULL;
+    if (!id->has_made_srq_cq)
+        return;
+    ibv_destroy_cq(base->recv_cq);
+    ibv_destroy_comp_channel(base->recv_cq_channel);
+    base->recv_cq = NULL;
+    base->recv_cq_channel = NULL;
+    id->has_made_srq_cq = false;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ids on devices: by the address that they are bound to, or by the way to their peer. */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs/cm/cma.h"
+
+static bool is_loopback(const struct nornic_addr *addr)
+{
+    static const struct nornic_addr v6 = {{[15] = 1}};
+    return nornic_addr_is_v4(addr) ? addr->b[12] == 127 : nornic_addr_equal(addr, &v6);
+}
+
+/* --- bound --- */
+
+int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
+{
+    struct cma_id *id = cma_id_of(base);
+    struct nornic_addr addr;
+    uint16_t port;
+    char text[NORNIC_ADDR_STR_SIZE];
+    if (!cma_addr_of(wanted, &addr, &port))
+        return cma_fail(EAFNOSUPPORT, "an address that is neither IPv4 nor IPv6");
+    if (id->nornic || id->num_listeners)
+        return cma_fail(EINVAL, "the id is in use");
+    const struct cma_device *device = cma_is_any(&addr) ? NULL : cma_device_of(&addr);
+    /* What is the machine's own is the first device's, as kernels have it. */
+    if (!device && is_loopback(&addr) && cma_devices(&device) == 0)
+        return -1;
+    if (!device && !cma_is_any(&addr))
+        return cma_fail(ENODEV, "%s is no address of a device", nornic_addr_str(&addr, text));
+    memcpy(&base->route.addr.src_storage, wanted, cma_sockaddr_bytes(wanted));
+    if (device)
+        cma_id_bind(id, device);
+    return 0;
+}
+
+/* --- resolved --- */
+
+struct ends {
+    struct nornic_addr src, dst;
+    uint16_t port;
+    bool has_src;
+};
+
+/* The first address of a family: for who asks for this machine by a loopback address, which the device has
+ * not. */
+static bool own_addr(const struct cma_device *device, bool is_v4, struct nornic_addr *out)
+{
+    struct nornic_gid gid;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
+        if (nornic_dev_query_gid(device->nornic, i, &gid) == 0 && nornic_addr_is_v4(&gid.addr) == is_v4 &&
+            !nornic_addr_is_link_local(&gid.addr)) {
+            *out = gid.addr;
+            return true;
+        }
+    return false;
+}
+
+/* 0 or an errno value. */
+static int resolve_on(struct cma_id *id, const struct cma_device *device, const struct ends *ends,
+                      int timeout_ms, struct nornic_error *why)
+{
+    struct nornic_cm_id *made;
+    struct nornic_addr dst = ends->dst;
+    bool is_moved =
+        is_loopback(&dst) && cma_device_of(&dst) == NULL && own_addr(device, nornic_addr_is_v4(&dst), &dst);
+    int err = -nornic_cm_id_create(device->cm, (enum nornic_port_space)id->base.ps, id, &made);
+    if (err)
+        return err;
+    /* All of it before the call: the program may see its event, in another thread, before that returns. */
+    const struct rdma_cm_id before = id->base;
+    const struct cma_device *device_before = id->device;
+    id->nornic = made;
+    cma_id_bind(id, device);
+    err = -nornic_cm_id_resolve_addr(made,
+                                     ends->has_src ? &ends->src
+                                     : is_moved    ? &dst
+                                                   : NULL,
+                                     &dst, ends->port, (uint64_t)max_i64(timeout_ms, 1) * NS_PER_MS, why);
+    if (!err)
+        return 0;
+    id->nornic = NULL;
+    id->device = device_before;
+    id->base = before;
+    nornic_cm_id_destroy(made);
+    return err;
+}
+
+/* By the device that has the source, or the first that has a way. */
+static int resolve(struct cma_id *id, const struct ends *ends, int timeout_ms)
+{
+    const struct cma_device *list;
+    struct nornic_error why = {"there is no device"};
+    unsigned count = cma_devices(&list);
+    int err = ENODEV;
+    if (!count)
+        return -1;
+    const struct cma_device *only = ends->has_src ? cma_device_of(&ends->src) : id->device;
+    if (ends->has_src && !only)
+        return cma_fail(EADDRNOTAVAIL, "the source is no address of a device");
+    if (only)
+        err = resolve_on(id, only, ends, timeout_ms, &why);
+    for (unsigned i = 0; !only && i < count && err; i++)
+        err = resolve_on(id, &list[i], ends, timeout_ms, &why);
+    return err ? cma_fail(err, "%s", why.text) : 0;
+}
+
+int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct sockaddr *dst_addr,
+                      int timeout_ms)
+{
+    struct cma_id *id = cma_id_of(base);
+    struct ends ends;
+    uint16_t src_port;
+    if (!cma_addr_of(dst_addr, &ends.dst, &ends.port))
+        return cma_fail(EAFNOSUPPORT, "no destination that is IPv4 or IPv6");
+    struct sockaddr *src = src_addr ? src_addr : &base->route.addr.src_addr;
+    ends.has_src = cma_addr_of(src, &ends.src, &src_port) && !cma_is_any(&ends.src);
+    if (ends.has_src && is_loopback(&ends.src) && !cma_device_of(&ends.src))
+        ends.has_src = false;
+    if (id->nornic) { /* resolved before: from the start */
+        nornic_cm_id_destroy(id->nornic);
+        id->nornic = NULL;
+    }
+    if (src_addr)
+        memcpy(&base->route.addr.src_storage, src_addr, cma_sockaddr_bytes(src_addr));
+    memcpy(&base->route.addr.dst_storage, dst_addr, cma_sockaddr_bytes(dst_addr));
+    return resolve(id, &ends, timeout_ms) ? -1 : cma_complete(id);
+}
+
+int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
+{
+    struct cma_id *id = cma_id_of(base);
+    (void)timeout_ms; /* nobody is asked */
+    int err = id->nornic ? -nornic_cm_id_resolve_route(id->nornic) : EINVAL;
+    return err ? cma_fail(err, "the id has no address that is resolved") : cma_complete(id);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How calls fail, with words for those who ask for them; how they wait; what they let happen first. */
+#define _GNU_SOURCE /* strerrorname_np() */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/verbs.h"
+
+#define LAST_ROUNDS 16
+
+static void tell(int err, const char *format, va_list args)
+{
+    char text[400];
+    const char *wanted = getenv("NORNIC_TRACE");
+    if (!wanted || !*wanted || strcmp(wanted, "0") == 0)
+        return;
+    vsnprintf(text, sizeof text, format, args);
+    if (err)
+        fprintf(stderr, "nornic: %s (%s)\n", text, strerrorname_np(err) ? strerrorname_np(err) : "?");
+    else
+        fprintf(stderr, "nornic: %s\n", text);
+}
+
+void verbs_tell(const char *format, ...)
+{
+    va_list args;
+    int before = errno;
+    va_start(args, format);
+    tell(0, format, args);
+    va_end(args);
+    errno = before;
+}
+
+int verbs_fail(int err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tell(err, format, args);
+    va_end(args);
+    errno = err;
+    return err;
+}
+
+void *verbs_fail_null(int err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tell(err, format, args);
+    va_end(args);
+    errno = err;
+    return NULL;
+}
+
+int verbs_wait(int fd)
+{
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_NONBLOCK))
+        return EAGAIN;
+    return poll(&readable, 1, -1) < 0 ? errno : 0;
+}
+
+void verbs_settle(struct verbs_context_own *own)
+{
+    struct nornic_dev_attr attr;
+    nornic_dev_query(own->dev, &attr, sizeof attr); /* after the round that goes on, if one does */
+    for (unsigned i = 0; i < LAST_ROUNDS && nornic_dev_progress(own->dev); i++)
+        ;
+}

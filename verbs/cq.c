@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues and channels. */
+#include "verbs/cq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "verbs/ops.h"
+#include "verbs/wc.h"
+
+#define POLL_BATCH           16
+#define IDLE_POLLS_PER_YIELD 16
+
+/* --- channels --- */
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    struct verbs_channel *channel = calloc(1, sizeof *channel);
+    int err = channel ? -nornic_channel_create(verbs_own(context)->dev, &channel->nornic) : ENOMEM;
+    if (err) {
+        free(channel);
+        return verbs_fail_null(err, "no completion channel");
+    }
+    int fd = nornic_channel_fd(channel->nornic);
+    channel->base = (struct ibv_comp_channel){.context = context, .fd = fd};
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* the program says by it whether it waits */
+    return &channel->base;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    int err = -nornic_channel_destroy(verbs_channel_of(channel)->nornic);
+    if (err)
+        return verbs_fail(err, "the channel has %d completion queues", channel->refcnt);
+    free(channel);
+    return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+    struct nornic_cq *fired;
+    for (;;) {
+        int state = verbs_hold();
+        int err = nornic_channel_get_event(verbs_channel_of(channel)->nornic, &fired, 0);
+        verbs_let(state);
+        if (!err)
+            break;
+        err = verbs_wait(channel->fd);
+        if (err) {
+            errno = err;
+            return -1;
+        }
+    }
+    *cq = nornic_cq_ctx(fired);
+    *cq_context = (*cq)->cq_context;
+    return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+    if (nevents && cq->channel)
+        nornic_cq_ack_events(verbs_cq_of(cq)->nornic, nevents);
+}
+
+/* --- queues --- */
+
+struct verbs_cq *verbs_new_cq(struct ibv_context *context, const struct verbs_cq_wanted *wanted)
+{
+    struct verbs_context_own *own = verbs_own(context);
+    struct nornic_dev_attr limits;
+    nornic_dev_query(own->dev, &limits, sizeof limits);
+    if (wanted->cqe < 1 || wanted->cqe > limits.max_cqe || wanted->comp_vector < 0 ||
+        wanted->comp_vector >= VERBS_COMP_VECTORS)
+        return verbs_fail_null(EINVAL, "a completion queue of %lld entries (1 to %u), vector %d (of %d)",
+                               (long long)wanted->cqe, limits.max_cqe, wanted->comp_vector,
+                               VERBS_COMP_VECTORS);
+    struct verbs_cq *cq = calloc(1, sizeof *cq);
+    if (!cq)
+        return verbs_fail_null(ENOMEM, "no memory for a completion queue");
+    struct nornic_cq_config config = {
+        NORNIC_INIT(config), .capacity = (uint32_t)wanted->cqe,
+        .channel = wanted->channel ? verbs_channel_of(wanted->channel)->nornic : NULL, .ctx = cq};
+    int err = -nornic_cq_create(own->dev, &config, &cq->nornic);
+    if (err) {
+        free(cq);
+        return verbs_fail_null(err, "a completion queue of %lld entries was refused", (long long)wanted->cqe);
+    }
+    cq->base = (struct ibv_cq_ex){.context = context,
+                                  .channel = wanted->channel,
+                                  .cq_context = wanted->cq_context,
+                                  .handle = verbs_new_handle(own),
+                                  .cqe = (int)nornic_cq_capacity(cq->nornic)};
+    pthread_mutex_init(&cq->base.mutex, NULL);
+    pthread_cond_init(&cq->base.cond, NULL);
+    pthread_mutex_init(&cq->poll_lock, NULL);
+    if (wanted->channel)
+        __atomic_fetch_add(&wanted->channel->refcnt, 1, __ATOMIC_SEQ_CST);
+    return cq;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                             struct ibv_comp_channel *channel, int comp_vector)
+{
+    const struct verbs_cq_wanted wanted = {
+        .cqe = cqe, .cq_context = cq_context, .channel = channel, .comp_vector = comp_vector};
+    struct verbs_cq *cq = verbs_new_cq(context, &wanted);
+    return cq ? ibv_cq_ex_to_cq(&cq->base) : NULL;
+}
+
+int ibv_destroy_cq(struct ibv_cq *base)
+{
+    struct verbs_cq *cq = verbs_cq_of(base);
+    struct ibv_comp_channel *channel = base->channel;
+    int err = -nornic_cq_destroy(cq->nornic);
+    if (err)
+        return verbs_fail(err, "a queue pair or SRQ uses the completion queue");
+    if (channel)
+        __atomic_fetch_sub(&channel->refcnt, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_destroy(&cq->base.mutex);
+    pthread_cond_destroy(&cq->base.cond);
+    pthread_mutex_destroy(&cq->poll_lock);
+    free(cq);
+    return 0;
+}
+
+/* Below what waits in it no queue can go, and what has been posted counts as if it had been done at once. */
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+    verbs_settle(verbs_own(cq->context));
+    int err = cqe < 1 ? EINVAL : -nornic_cq_resize(verbs_cq_of(cq)->nornic, (uint32_t)cqe);
+    if (err)
+        return verbs_fail(err, "the completion queue cannot have %d entries", cqe);
+    cq->cqe = (int)nornic_cq_capacity(verbs_cq_of(cq)->nornic);
+    return 0;
+}
+
+int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+    (void)cq;
+    return verbs_fail(attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : EOPNOTSUPP,
+                      "modify_cq: events are not moderated");
+}
+
+int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    int state = verbs_hold();
+    nornic_cq_req_notify(verbs_cq_of(cq)->nornic, solicited_only != 0);
+    verbs_let(state);
+    return 0;
+}
+
+/* Nothing is there: who polls again and again has a processor to spare, and makes the rounds that fill the
+ * queue. Where processors are fewer than threads that poll, another one may have what this one waits for. */
+static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
+{
+    struct nornic_dev *dev = verbs_own(cq->base.context)->dev;
+    unsigned idle = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed);
+    int state = verbs_hold();
+    bool did = nornic_dev_progress(dev);
+    verbs_let(state);
+    atomic_store_explicit(&cq->idle_polls, did ? 0 : idle + 1, memory_order_relaxed);
+    if (!did && idle % IDLE_POLLS_PER_YIELD == IDLE_POLLS_PER_YIELD - 1)
+        sched_yield();
+    return nornic_cq_poll(cq->nornic, wcs, n);
+}
+
+int verbs_take(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
+{
+    int got = nornic_cq_poll(cq->nornic, wcs, n);
+    if (!got)
+        got = poll_again(cq, wcs, n);
+    for (int i = 0; i < got; i++)
+        if (wcs[i].status != NORNIC_WC_SUCCESS)
+            verbs_tell("queue pair 0x%06x: request 0x%llx ended with %s", wcs[i].qp_num,
+                       (unsigned long long)wcs[i].wr_id, nornic_wc_status_name(wcs[i].status));
+    return got;
+}
+
+int verbs_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+    struct nornic_wc taken[POLL_BATCH];
+    int done = 0;
+    while (done < num_entries) {
+        unsigned want = min_u32((uint32_t)(num_entries - done), POLL_BATCH);
+        int got = verbs_take(verbs_cq_of(cq), taken, want);
+        if (got < 0)
+            return done ? done : got;
+        for (int i = 0; i < got; i++)
+            verbs_wc_of(&taken[i], &wc[done++]);
+        if ((unsigned)got < want)
+            break;
+    }
+    return done;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory windows. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/ops.h"
+
+struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+    struct verbs_mw *mw = calloc(1, sizeof *mw);
+    int err = mw ? -nornic_mw_alloc(verbs_pd_of(pd)->nornic, (enum nornic_mw_type)type, &mw->nornic) : ENOMEM;
+    if (err) {
+        free(mw);
+        return verbs_fail_null(err, "no memory window of type %u", (unsigned)type);
+    }
+    mw->base = (struct ibv_mw){.context = pd->context,
+                               .pd = pd,
+                               .rkey = nornic_mw_rkey(mw->nornic),
+                               .handle = verbs_new_handle(verbs_own(pd->context)),
+                               .type = type};
+    return &mw->base;
+}
+
+int verbs_dealloc_mw(struct ibv_mw *mw)
+{
+    nornic_mw_dealloc(verbs_mw_of(mw)->nornic);
+    free(mw);
+    return 0;
+}
+
+int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+    const struct ibv_mw_bind_info *info = &bind->bind_info;
+    const struct nornic_bind wanted = {
+        .lkey = info->mr ? info->mr->lkey : 0,
+        .addr = info->addr,
+        .len_bytes = info->length,
+        .access = info->mw_access_flags & VERBS_WINDOW_RIGHTS,
+    };
+    int err = -nornic_qp_bind_mw(verbs_qp_of(qp)->nornic, verbs_mw_of(mw)->nornic, bind->wr_id,
+                                 bind->send_flags, &wanted);
+    if (err)
+        return verbs_fail(err, "the window cannot be bound to %llu bytes at 0x%llx",
+                          (unsigned long long)info->length, (unsigned long long)info->addr);
+    mw->rkey = nornic_mw_rkey(verbs_mw_of(mw)->nornic);
+    return 0;
+}

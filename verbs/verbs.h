@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* libibverbs.so.1 for programs that know nothing of nornic: the verbs ABI over nornic/nornic.h.
+ *
+ * What a program holds is one of its own structs (`base`, first, as <infiniband/verbs.h> lays it out)
+ * followed by what nornic has for it, so that a pointer to one is a pointer to the other. The structs of
+ * the ABI are taken from the distribution's header when this is built, under its BSD licence, and nothing of
+ * it is copied here; test/verbs holds its layout against the offsets that programs were compiled with.
+ * Internal to verbs/. */
+#ifndef NORNIC_VERBS_VERBS_H
+#define NORNIC_VERBS_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "base/base.h"
+#include "nornic/nornic.h"
+
+/* The header has macros of these names, which pick a newer entry for newer flags; here are the entries. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define VERBS_PORT_NUM       1
+#define VERBS_COMP_VECTORS   8 /* any of them is as good: completions come from one thread */
+#define VERBS_PORT_NAME_SIZE 80
+/* What a window may be bound with; programs name local rights too, which are the region's. */
+#define VERBS_WINDOW_RIGHTS \
+    (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+/* Libraries of vendors, which programs link, read a pointer just behind the public struct and compare it
+ * with one of theirs. */
+#define VERBS_BEYOND_DEVICE 64
+
+/* One of the device list. */
+struct verbs_device {
+    struct ibv_device base;
+    char beyond[VERBS_BEYOND_DEVICE];
+    char port[VERBS_PORT_NAME_SIZE]; /* docs/ports.md */
+    uint64_t guid;                   /* in network order, as the ABI has it; never 0 */
+    int index;
+    atomic_uint users; /* lists and contexts */
+};
+
+/* An open device. Each context has an engine and a thread of its own; contexts reach each other over the
+ * wire, as if they were processes of their own. */
+struct verbs_context_own {
+    struct nornic_dev *dev;
+    struct verbs_device *device;
+    struct verbs_context_own *next; /* of the process's */
+    atomic_uint users;              /* opened once, and imported */
+    atomic_uint next_handle;        /* of objects that have a number */
+    pthread_mutex_t lock;           /* the lists below */
+    LIST_HEAD(verbs_pd_list, verbs_pd) pds;
+    LIST_HEAD(verbs_mr_list, verbs_mr) mrs;
+    LIST_HEAD(verbs_dm_list, verbs_dm) dms;
+    LIST_HEAD(verbs_qp_list, verbs_qp) qps;
+    LIST_HEAD(verbs_ah_list, verbs_ah) spent_ahs;
+    atomic_uint moved_mrs;    /* regions whose addresses are not those of their memory */
+    struct verbs_context abi; /* last: what programs see is its end */
+};
+
+struct verbs_pd {
+    struct ibv_pd base;
+    struct nornic_pd *nornic;
+    atomic_uint users;       /* parent domains and imports, which are other names of it */
+    struct verbs_pd *origin; /* whose other name this is; NULL: it is nobody's */
+    LIST_ENTRY(verbs_pd) entry;
+};
+
+struct verbs_mr {
+    struct ibv_mr base;
+    struct nornic_mr *nornic;
+    uint32_t access; /* enum ibv_access_flags, of its registration */
+    void *memory;    /* its first byte, and how the program names that */
+    uint64_t iova;
+    bool is_null;        /* of ibv_alloc_null_mr(): `memory` is mapped for it */
+    struct verbs_dm *dm; /* registered of it */
+    LIST_ENTRY(verbs_mr) entry;
+};
+
+/* Memory "of the device", which is memory of the process. */
+struct verbs_dm {
+    struct ibv_dm base;
+    uint8_t *bytes;
+    size_t len_bytes;
+    atomic_uint users; /* regions */
+    LIST_ENTRY(verbs_dm) entry;
+};
+
+struct verbs_mw {
+    struct ibv_mw base;
+    struct nornic_mw *nornic;
+};
+
+struct verbs_channel {
+    struct ibv_comp_channel base;
+    struct nornic_channel *nornic;
+};
+
+struct verbs_cq {
+    struct ibv_cq_ex base; /* begins like a struct ibv_cq, which is what is left for plain queues */
+    struct nornic_cq *nornic;
+    struct nornic_wc wc;       /* between start_poll and end_poll: what is read */
+    uint64_t taken_ns;         /* and when it was taken, CLOCK_MONOTONIC */
+    uint64_t taken_wall_ns;    /* CLOCK_REALTIME */
+    atomic_uint idle_polls;    /* in a row that found nothing */
+    bool is_single_threaded;   /* the program says so: no lock around a poll */
+    pthread_mutex_t poll_lock; /* from start_poll to end_poll, as libibverbs has it */
+};
+
+struct verbs_srq {
+    struct ibv_srq base;
+    struct nornic_srq *nornic;
+    uint32_t max_sge;
+};
+
+struct verbs_xrcd {
+    struct ibv_xrcd base;
+    struct nornic_xrcd *nornic;
+};
+
+struct verbs_ah {
+    struct ibv_ah base;
+    struct nornic_ah *nornic;
+    struct nornic_pd *pd;
+    LIST_ENTRY(verbs_ah) entry; /* given back by the program while a posted send named it */
+};
+
+struct verbs_builder;
+
+struct verbs_qp {
+    struct ibv_qp_ex base;
+    struct nornic_qp *nornic;
+    struct ibv_qp_init_attr init;  /* as granted */
+    struct verbs_builder *builder; /* between wr_start and wr_complete; NULL: made without send operations */
+    LIST_ENTRY(verbs_qp) entry;
+    struct verbs_qp *origin; /* ibv_open_qp(): whose other name this is */
+    atomic_uint users;       /* such names */
+};
+
+static inline struct verbs_context_own *verbs_own(struct ibv_context *context)
+{
+    return container_of(context, struct verbs_context_own, abi.context);
+}
+
+#define VERBS_CAST_(type, name)                                        \
+    static inline struct verbs_##name *verbs_##name##_of(type *object) \
+    {                                                                  \
+        return (struct verbs_##name *)(void *)object;                  \
+    }
+VERBS_CAST_(struct ibv_pd, pd)
+VERBS_CAST_(struct ibv_mr, mr)
+VERBS_CAST_(struct ibv_dm, dm)
+VERBS_CAST_(struct ibv_mw, mw)
+VERBS_CAST_(struct ibv_comp_channel, channel)
+VERBS_CAST_(struct ibv_cq, cq)
+VERBS_CAST_(struct ibv_srq, srq)
+VERBS_CAST_(struct ibv_xrcd, xrcd)
+VERBS_CAST_(struct ibv_ah, ah)
+VERBS_CAST_(struct ibv_qp, qp)
+#undef VERBS_CAST_
+
+/* A call failed with `err` (an errno value): sets errno, tells why on stderr where NORNIC_TRACE is set, and
+ * returns `err`. The format has no newline at its end. */
+int verbs_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same of what is no failing call: only tells. */
+void verbs_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for calls that return a pointer. */
+void *verbs_fail_null(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A registered range by an address of the program: that of the region's first byte is `iova`, which
+ * ibv_reg_mr_iova() chooses. In verbs/mr.c: replaces the addresses in `sges` by those of the memory. Called
+ * where `moved_mrs` is not 0. */
+void verbs_move_sges(struct verbs_context_own *own, struct nornic_sge *sges, unsigned count);
+
+/* Lets leave what has been posted: an adapter sends in a microsecond, and programs that give their queue
+ * pair back, or end, right after a post count on that. In verbs/common.c. */
+void verbs_settle(struct verbs_context_own *own);
+
+/* Programs cancel threads (pthread_cancel()) that sleep for an event, or that poll. Many calls of the C
+ * library end a cancelled thread, also with a lock of nornic held, which nobody would give back. So what a
+ * thread may be cancelled in is the sleep alone, and around the rest stands: int state = verbs_hold(); ...
+ * verbs_let(state); */
+static inline int verbs_hold(void)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+static inline void verbs_let(int state)
+{
+    pthread_setcancelstate(state, NULL);
+}
+
+/* Sleeps until `fd` is readable, if the program has left it blocking. 0; EAGAIN; or EINTR: a signal came. In
+ * verbs/common.c. */
+int verbs_wait(int fd);
+
+/* Frees the address handles of `pd` that programs gave back while posted sends named them, where none does
+ * any more. In verbs/av.c. */
+void verbs_sweep_ahs(struct ibv_pd *pd);
+
+/* The number of a new object, unlike those of its context before. */
+static inline uint32_t verbs_new_handle(struct verbs_context_own *own)
+{
+    return atomic_fetch_add(&own->next_handle, 1);
+}
+
+#endif
