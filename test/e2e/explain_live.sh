@@ -137,6 +137,6 @@ kill -INT "$watcher"
 # The FPDUs of both sides, as of the capture that they were taken from; nothing of the other connection
 "$nornic" explain pcaps/iwarp/crc_mix.pcap | grep -o 'there .*' | sed 's/, closed//g' >"$tmp/wanted"
 if ended && grep -o 'there [0-9].*' "$tmp/iwarp.out" | sed 's/, closed//g' | cmp -s - "$tmp/wanted" &&
-    ! grep -q 7505 "$tmp/iwarp.out" && grep -q 'RDMA Read Response .* of 2900, for #' "$tmp/iwarp.out"
+    ! grep -q 'iWARP connection 2' "$tmp/iwarp.out" && grep -q 'RDMA Read Response .* of 2900, for #' "$tmp/iwarp.out"
 then ok iwarp_as_it_comes; else notok iwarp_as_it_comes "$(cat "$tmp/wanted"; tail -5 "$tmp/iwarp.out")"; fi
 exit $status
