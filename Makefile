@@ -263,6 +263,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@echo
 	@bench/explain
 	@echo
+	@bench/page
+	@echo
 	@bench/processes
 	@echo
 	@bench/plots

@@ -109,16 +109,22 @@ function edges() {
   return [...streams.values()];
 }
 
-// A step line through [time, value]; points on the same dot are left out.
-function edgeLine(points, x, y) {
-  let d = '', lastX = null, lastY = null;
-  for (const [t, v] of points) {
-    const px = x(Math.min(Math.max(t, plot.from), plot.to)).toFixed(1), py = y(v).toFixed(1);
+const tenth = (v) => Math.round(v * 10) / 10;
+
+// A step line through the edge with that place in each point; those on the same dot are left out before they are put
+// into words, as nearly all are where there are many.
+function edgeLine(points, k, x, y, low, high) {
+  const d = [];
+  let lastY = NaN;
+  for (const p of points) {
+    if (Number.isNaN(p[k])) continue;
+    const py = tenth(y(Math.min(high, Math.max(low, p[k]))));
     if (py === lastY) continue;
-    d += d ? `H${px}V${py}` : `M${px} ${py}`;
-    [lastX, lastY] = [px, py];
+    const px = tenth(x(p[0]));
+    d.push(d.length ? `H${px}V${py}` : `M${px} ${py}`);
+    lastY = py;
   }
-  return d && d + `H${x(Math.min(plot.to, points[points.length - 1][0])).toFixed(1)}`;
+  return d.length ? d.join('') + `H${tenth(x(points[points.length - 1][0]))}` : '';
 }
 
 function drawEdges(node, x, y, low, high) {
@@ -126,11 +132,11 @@ function drawEdges(node, x, y, low, high) {
   for (const s of edges()) {
     const points = s.points.filter(([t]) => t >= plot.from && t <= plot.to);
     if (points.length < 2) continue;
-    const clipped = (k) => points.filter((p) => !Number.isNaN(p[k])).map((p) => [p[0], Math.min(high, Math.max(low, p[k]))]);
+    const line = (k) => edgeLine(points, k, x, y, low, high);
     kinds.add(s.hasCredits ? 'credit' : 'window');
-    node.append(svg('path', { class: `edge is-${s.hasCredits ? 'credit' : 'window'} at-request${s.dir}`, d: edgeLine(clipped(3), x, y) }),
-      svg('path', { class: `edge is-sent at-request${s.dir}`, d: edgeLine(clipped(1), x, y) }),
-      svg('path', { class: 'edge is-acked', d: edgeLine(clipped(2), x, y) }));
+    node.append(svg('path', { class: `edge is-${s.hasCredits ? 'credit' : 'window'} at-request${s.dir}`, d: line(3) }),
+      svg('path', { class: `edge is-sent at-request${s.dir}`, d: line(1) }),
+      svg('path', { class: 'edge is-acked', d: line(2) }));
   }
   for (const kind of ['credit', 'window']) byId('legend-' + kind).hidden = !kinds.has(kind);
 }

@@ -105,7 +105,8 @@ class Browser:
         return time.monotonic() - start
 
     def own_seconds(self):
-        """CPU time that the page's main thread has worked so far: what else the machine does is not in it."""
+        """CPU time that the main thread has worked for the page that is open: what else the machine does is not in it,
+        nor what pages before it took, as open() gives each a process of its own."""
         self.call('Performance.enable', timeDomain='threadTicks')
         metrics = self.call('Performance.getMetrics')['metrics']
         return next(m['value'] for m in metrics if m['name'] == 'TaskDuration')
