@@ -130,8 +130,9 @@ void iwarp_terminate(struct iwarp_qp *qp, uint16_t code, const struct iwarp_ulpd
 
 /* --- completions --- */
 
-/* Goes past the WQEs of which TCP has taken all. It may be long until one of these completes, behind a READ; what is
- * made and not yet taken is a batch at the most, so that octets modulo 2^32 can be compared here and nowhere later. */
+/* Goes past the WQEs of which TCP has taken all. It may be long until one of these completes, behind a READ;
+ * what is made and not yet taken is a batch at the most, so that octets modulo 2^32 can be compared here and
+ * nowhere later. */
 static void go_past_taken(struct iwarp_qp *qp)
 {
     const struct rdma_sq *sq = &qp->base.sq;

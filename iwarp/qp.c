@@ -295,8 +295,8 @@ static bool emit_one(struct iwarp_qp *qp)
     return true;
 }
 
-/* A Terminate that cannot go out, or answers that are owed and that the peer does not read, must not keep the queue
- * pair for ever (IWARP-MPA-22). */
+/* A Terminate that cannot go out, or answers that are owed and that the peer does not read, must not keep
+ * the queue pair for ever (IWARP-MPA-22). */
 static void limit_end(struct iwarp_qp *qp, uint64_t now_ns)
 {
     bool is_ending = qp->state == IWARP_QP_TERMINATE || qp->state == IWARP_QP_CLOSING;

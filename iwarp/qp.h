@@ -28,8 +28,8 @@
 #define IWARP_NUDGE_NS  UINT64_C(100000000)
 #define IWARP_NUDGE_MAX 3
 
-/* How long a closing or terminated stream waits for the peer's FIN, and for the peer to take any of what it is still
- * owed (IWARP-MPA-22). */
+/* How long a closing or terminated stream waits for the peer's FIN, and for the peer to take any of what it
+ * is still owed (IWARP-MPA-22). */
 #define IWARP_CLOSE_WAIT_NS UINT64_C(2000000000)
 
 enum iwarp_qp_state {

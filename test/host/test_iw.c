@@ -278,8 +278,8 @@ Test(iw, IWARP_VERB_01_a_number_is_of_its_own_side_alone)
     iw_disconnect(ends);
 }
 
-/* What RoCE needs to repeat and to cut its packets is taken, before the connection and while it stands, and changes
- * nothing: TCP does that. */
+/* What RoCE needs to repeat and to cut its packets is taken, before the connection and while it stands, and
+ * changes nothing: TCP does that. */
 Test(iw, IWARP_VERB_04_attributes_of_repetition_and_path_are_taken_and_ignored)
 {
     struct iw_end ends[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in order and what is not: between streams, between the directions of one, between what is placed and
- * what is told of, between the set-up and the end. */
+/* What is in order and what is not: between streams, between the directions of one, between what is placed
+ * and what is told of, between the set-up and the end. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -53,8 +53,8 @@ Test(order, IWARP_ORD_01_neither_streams_nor_directions_wait_for_each_other)
     side_free(&other);
 }
 
-/* Two Writes to the same place, a Send and the answer to a READ in two segments each: of all that is placed nothing is
- * told before its message, or one behind it, is whole. */
+/* Two Writes to the same place, a Send and the answer to a READ in two segments each: of all that is placed
+ * nothing is told before its message, or one behind it, is whole. */
 Test(order, IWARP_ORD_02_what_is_placed_is_not_told_of_before_it_is_whole)
 {
     struct iwarp_ulpdu u;
@@ -78,8 +78,8 @@ Test(order, IWARP_ORD_02_what_is_placed_is_not_told_of_before_it_is_whole)
     cr_expect_arr_eq(s.memory + 300, "12345678", 8);
 }
 
-/* The last octets of a Write stand in memory before the first: tagged segments may come in any order, so whoever looks
- * at the end of a buffer learns nothing of its beginning. Only what is told of counts. */
+/* The last octets of a Write stand in memory before the first: tagged segments may come in any order, so
+ * whoever looks at the end of a buffer learns nothing of its beginning. Only what is told of counts. */
 Test(order, IWARP_VERB_19_the_end_of_a_buffer_says_nothing_of_its_beginning)
 {
     struct iwarp_term term;
@@ -93,8 +93,8 @@ Test(order, IWARP_VERB_19_the_end_of_a_buffer_says_nothing_of_its_beginning)
     side_expect(&s, 1, NORNIC_WC_WR_FLUSH_ERR);
 }
 
-/* All kinds of work, an answer, an empty Write of its own accord, and the end: peer_hear() reads the octets from the
- * set-up on as FPDUs, each with a good CRC, and fails the test where anything else stands. */
+/* All kinds of work, an answer, an empty Write of its own accord, and the end: peer_hear() reads the octets
+ * from the set-up on as FPDUs, each with a good CRC, and fails the test where anything else stands. */
 Test(order, IWARP_CONN_01_between_set_up_and_end_all_octets_are_fpdus)
 {
     static const enum nornic_wr_opcode kinds[] = {NORNIC_WR_SEND, NORNIC_WR_RDMA_WRITE, NORNIC_WR_RDMA_READ,

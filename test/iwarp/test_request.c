@@ -350,7 +350,8 @@ Test(request, a_send_completes_when_tcp_took_all_of_it)
     side_expect(&s, 1, NORNIC_WC_SUCCESS);
 }
 
-/* A READ may wait for its answer while more than 2^31 octets go out; what was sent behind it completes with it. */
+/* A READ may wait for its answer while more than 2^31 octets go out; what was sent behind it completes with
+ * it. */
 Test(request, what_was_sent_stays_sent_however_much_follows)
 {
     struct iwarp_ulpdu u;

@@ -303,8 +303,8 @@ Test(setup, a_peer_that_does_not_speak_is_waited_for_so_long)
     cr_expect_eq(one.state, IWARP_SETUP_REQUESTED);
 }
 
-/* A peer of revision 1 whose private data begins with its depths, as two words: the program sees all of it, and the depths
- * are those of this side's own. */
+/* A peer of revision 1 whose private data begins with its depths, as two words: the program sees all of it,
+ * and the depths are those of this side's own. */
 Test(setup, IWARP_AMB_17_depths_in_private_data_are_the_programs)
 {
     uint8_t request[20 + 12] = "MPA ID Req Frame";

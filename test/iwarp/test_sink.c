@@ -118,8 +118,8 @@ Test(sink, immediate_data_takes_a_receive_and_the_length_of_the_write_before_it)
     cr_expect_eq(side_expect(&s, 1, NORNIC_WC_SUCCESS).byte_len, 0, "no Write right before it");
 }
 
-/* A receive of no memory, one too short, one that may not be written: none of them matters, since the data goes into
- * the completion. Of its eight octets the first four.
+/* A receive of no memory, one too short, one that may not be written: none of them matters, since the data
+ * goes into the completion. Of its eight octets the first four.
  * covers: IWARP-RDMAP-41, IWARP-AMB-08, IWARP-VERB-08 */
 Test(sink, immediate_data_goes_into_the_completion_and_into_no_buffer)
 {
@@ -141,8 +141,9 @@ Test(sink, immediate_data_goes_into_the_completion_and_into_no_buffer)
     rdma_mr_dereg(read_only);
 }
 
-/* Whoever can put octets into the TCP stream is the peer: a Write that was altered on its way and sealed anew is taken.
- * Altered without that it is not, but to err is all that a CRC knows of. covers: IWARP-SEC-09 */
+/* Whoever can put octets into the TCP stream is the peer: a Write that was altered on its way and sealed
+ * anew is taken. Altered without that it is not, but to err is all that a CRC knows of.
+ * covers: IWARP-SEC-09 */
 Test(sink_cases, a_crc_tells_errors_and_not_forgery)
 {
     for (int is_sealed = 0; is_sealed < 2; is_sealed++) {
