@@ -130,13 +130,25 @@ void iwarp_terminate(struct iwarp_qp *qp, uint16_t code, const struct iwarp_ulpd
 
 /* --- completions --- */
 
+/* Goes past the WQEs of which TCP has taken all. It may be long until one of these completes, behind a READ;
+ * what is made and not yet taken is a batch at the most, so that octets modulo 2^32 can be compared here and
+ * nowhere later. */
+static void go_past_taken(struct iwarp_qp *qp)
+{
+    const struct rdma_sq *sq = &qp->base.sq;
+    uint32_t taken_bytes = qp->source.made_bytes - iwarp_fpdu_tx_left(&qp->tx);
+    for (; qp->source.taken != sq->cur; qp->source.taken++) {
+        const struct rdma_send_wqe *w = rdma_sq_wqe(sq, qp->source.taken);
+        bool waits_for_tcp = !(rdma_wqe_flags(w) & (RDMA_OP_LOCAL | RDMA_OP_RD_ATOMIC));
+        if (waits_for_tcp && (int32_t)(taken_bytes - w->first_seq) < 0)
+            return;
+    }
+}
+
 /* All of it is out, and the answers to it are in (IWARP-ORD-04). */
 static bool is_finished(const struct iwarp_qp *qp, const struct rdma_send_wqe *w)
 {
-    uint32_t sent = qp->source.made_bytes - iwarp_fpdu_tx_left(&qp->tx);
-    if (rdma_wqe_flags(w) & RDMA_OP_RD_ATOMIC)
-        return w->seq_count == 0;
-    return (int32_t)(sent - w->first_seq) >= 0;
+    return rdma_wqe_flags(w) & RDMA_OP_RD_ATOMIC ? w->seq_count == 0 : qp->base.sq.done != qp->source.taken;
 }
 
 /* Completes the oldest if it is finished, or has nothing to send. */
@@ -156,6 +168,7 @@ static bool complete_oldest(struct iwarp_qp *qp)
 
 void iwarp_complete_ready(struct iwarp_qp *qp)
 {
+    go_past_taken(qp);
     while (complete_oldest(qp))
         ;
 }

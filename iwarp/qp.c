@@ -295,10 +295,12 @@ static bool emit_one(struct iwarp_qp *qp)
     return true;
 }
 
-/* A Terminate that cannot go out must not keep the queue pair for ever (IWARP-MPA-22). */
-static void limit_terminate(struct iwarp_qp *qp, uint64_t now_ns)
+/* A Terminate that cannot go out, or answers that are owed and that the peer does not read, must not keep
+ * the queue pair for ever (IWARP-MPA-22). */
+static void limit_end(struct iwarp_qp *qp, uint64_t now_ns)
 {
-    if (qp->state == IWARP_QP_TERMINATE && qp->deadline_ns == UINT64_MAX)
+    bool is_ending = qp->state == IWARP_QP_TERMINATE || qp->state == IWARP_QP_CLOSING;
+    if (is_ending && qp->deadline_ns == UINT64_MAX)
         qp->deadline_ns = now_ns + IWARP_CLOSE_WAIT_NS;
 }
 
@@ -316,7 +318,7 @@ const struct iwarp_piece *iwarp_qp_output(struct iwarp_qp *qp, uint32_t *piece_c
         return &qp->frame; /* no FPDU yet, or none any more */
     while (iwarp_has_room(qp) && (emit_one(qp) || qp->term_bytes))
         ;
-    limit_terminate(qp, now_ns);
+    limit_end(qp, now_ns);
     return iwarp_fpdu_tx_pieces(&qp->tx, piece_count);
 }
 
@@ -362,6 +364,8 @@ void iwarp_qp_sent(struct iwarp_qp *qp, size_t len_bytes, uint64_t now_ns)
         return;
     iwarp_fpdu_tx_sent(&qp->tx, len_bytes);
     expect_word(qp, len_bytes, now_ns);
+    if (qp->state == IWARP_QP_CLOSING && len_bytes)
+        qp->deadline_ns = now_ns + IWARP_CLOSE_WAIT_NS; /* it moves */
     iwarp_complete_ready(qp);
     settle(qp);
     if (has_said_all(qp))
@@ -381,11 +385,11 @@ void iwarp_qp_lost(struct iwarp_qp *qp)
         rdma_qp_event(&qp->base, NORNIC_EVENT_QP_FATAL);
 }
 
-/* Nothing is asked of the peer that it could no longer answer. */
+/* Nothing is asked of the peer that it could no longer answer, and nothing that it said is half. */
 static bool is_quiet(const struct iwarp_qp *qp)
 {
     return iwarp_ring_count(&qp->source.asked_at) == 0 && iwarp_fpdu_rx_is_between(&qp->rx) &&
-           !qp->sink.is_in_message;
+           !qp->sink.is_in_message && !qp->sink.is_in_write;
 }
 
 /* An orderly end: work is flushed, answers are still given. */

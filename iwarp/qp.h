@@ -28,7 +28,8 @@
 #define IWARP_NUDGE_NS  UINT64_C(100000000)
 #define IWARP_NUDGE_MAX 3
 
-/* How long a closing or terminated stream waits for the peer's FIN (IWARP-MPA-22). */
+/* How long a closing or terminated stream waits for the peer's FIN, and for the peer to take any of what it
+ * is still owed (IWARP-MPA-22). */
 #define IWARP_CLOSE_WAIT_NS UINT64_C(2000000000)
 
 enum iwarp_qp_state {
@@ -109,6 +110,7 @@ struct iwarp_source {
     bool is_imm_due;     /* the Write of a WRITE with immediate is out */
     bool answers_next;   /* whose turn it is: an answer, or the send queue */
     uint32_t made_bytes; /* octets of all FPDUs so far, modulo 2^32 */
+    uint32_t taken;      /* index in the send queue: of those before it TCP has taken all */
     struct iwarp_asked *asked;
     struct iwarp_ring_place asked_at;
 };

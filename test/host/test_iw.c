@@ -43,7 +43,7 @@ Test(iw, a_device_says_that_it_is_an_rnic)
     iw_close(&e);
 }
 
-/* covers: IWARP-VERB-06 */
+/* covers: IWARP-VERB-06, IWARP-VERB-21 */
 Test(iw, what_iwarp_has_not_is_refused)
 {
     struct iw_end e;
@@ -256,6 +256,57 @@ Test(iw, private_data_and_depths_go_both_ways)
     nornic_cm_id_endpoints(ends[1].id, &to);
     cr_expect_eq(from.remote_port, port);
     cr_expect_eq(from.local_port, to.remote_port);
+    nornic_cm_id_destroy(listener);
+    iw_disconnect(ends);
+}
+
+/* Nothing is exchanged but by TCP and MPA: each side's number is its own, and neither learns the other's. */
+Test(iw, IWARP_VERB_01_a_number_is_of_its_own_side_alone)
+{
+    struct iw_end ends[2];
+    iw_connect(ends, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct nornic_cm_endpoints at;
+        struct nornic_qp_attr attr;
+        nornic_cm_id_endpoints(ends[i].id, &at);
+        cr_expect_eq(at.local_qpn, nornic_qp_num(ends[i].qp));
+        cr_expect_eq(at.remote_qpn, 0);
+        nornic_qp_query(ends[i].qp, &attr, NULL);
+        cr_expect_eq(attr.dest_qpn, 0);
+        cr_expect_eq(attr.state, NORNIC_QPS_RTS);
+    }
+    iw_disconnect(ends);
+}
+
+/* What RoCE needs to repeat and to cut its packets is taken, before the connection and while it stands, and
+ * changes nothing: TCP does that. */
+Test(iw, IWARP_VERB_04_attributes_of_repetition_and_path_are_taken_and_ignored)
+{
+    struct iw_end ends[2];
+    struct nornic_cm_id *listener;
+    struct nornic_sge sge;
+    struct nornic_qp_attr attr;
+    const struct nornic_qp_attr given = {
+        .path_mtu = NORNIC_MTU_256, .timeout = 1, .retry_cnt = 1, .rnr_retry = 1, .min_rnr_timer = 1};
+    const uint32_t mask = NORNIC_QP_PATH_MTU | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+                          NORNIC_QP_MIN_RNR_TIMER;
+    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
+    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_start(&ends[0], iw_listen(&ends[1], &listener, 1),
+             &(struct nornic_conn_param){.retry_count = 0, .rnr_retry_count = 0});
+    cr_assert_eq(nornic_qp_modify(ends[0].qp, &given, mask), 0);
+    iw_take(&ends[1], &(struct nornic_conn_param){.retry_count = 7, .rnr_retry_count = 7});
+    cr_expect_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_expect_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_assert_eq(nornic_qp_modify(ends[0].qp, &given, mask), 0);
+    nornic_qp_query(ends[0].qp, &attr, NULL);
+    cr_expect(!attr.path_mtu && !attr.timeout && !attr.retry_cnt && !attr.rnr_retry && !attr.min_rnr_timer);
+    fill(&ends[0], 0, 5000);
+    iw_post_recv(&ends[1], 0, 5000);
+    struct nornic_send_wr wr = iw_wr(NORNIC_WR_SEND, &ends[0], &ends[1], &sge, 0, 0, 5000);
+    iw_post(&ends[0], &wr);
+    cr_expect_eq(iw_wait(&ends[1]).byte_len, 5000);
+    cr_expect_arr_eq(ends[1].memory, ends[0].memory, 5000);
     nornic_cm_id_destroy(listener);
     iw_disconnect(ends);
 }

@@ -78,7 +78,7 @@ Test(answer, a_read_is_answered_in_segments_to_its_sink)
     side_expect_nothing(&s);
 }
 
-/* covers: IWARP-ORD-06 */
+/* covers: IWARP-ORD-06, IWARP-AMB-14 */
 Test(answer, a_read_or_atomic_finds_what_was_written_before_it)
 {
     struct iwarp_ulpdu u;

@@ -301,10 +301,31 @@ Test(life, a_fin_lets_the_answers_out_that_are_owed)
     cr_expect(s.qp->state == IWARP_QP_IDLE && s.qp->tcp == IWARP_TCP_CLOSE);
 }
 
+/* A peer that asked, closes and reads nothing is waited for as long as it takes something, and no longer.
+ * covers: IWARP-MPA-22, IWARP-SEC-08 */
+Test(life, answers_that_nobody_reads_do_not_keep_a_stream_that_closes)
+{
+    uint32_t count;
+    peer_meet(&p, &s, false);
+    peer_ask_read(&p, &s, 1, &(struct iwarp_read_req){1, 0, 5000, s.mr->rkey, (uintptr_t)s.memory});
+    iwarp_qp_disconnect(s.qp, 10);
+    iwarp_qp_output(s.qp, &count, 10);
+    cr_assert_gt(count, 0);
+    iwarp_qp_sent(s.qp, 0, 10);
+    cr_expect_eq(iwarp_qp_deadline_ns(s.qp), 10 + IWARP_CLOSE_WAIT_NS);
+    iwarp_qp_output(s.qp, &count, 20);
+    iwarp_qp_sent(s.qp, 100, 20);
+    cr_expect_eq(iwarp_qp_deadline_ns(s.qp), 20 + IWARP_CLOSE_WAIT_NS, "it took something");
+    iwarp_qp_advance(s.qp, 19 + IWARP_CLOSE_WAIT_NS);
+    cr_expect_eq(s.qp->tcp, IWARP_TCP_OPEN);
+    iwarp_qp_advance(s.qp, 20 + IWARP_CLOSE_WAIT_NS);
+    cr_expect(s.qp->state == IWARP_QP_ERROR && s.qp->tcp == IWARP_TCP_RESET);
+}
+
 /* covers: IWARP-CONN-03, IWARP-MPA-20 */
 Test(life_cases, a_fin_too_early_is_an_error)
 {
-    for (int what = 0; what < 3; what++) {
+    for (int what = 0; what < 4; what++) {
         struct iwarp_ulpdu u;
         setup();
         peer_meet(&p, &s, true);
@@ -316,8 +337,10 @@ Test(life_cases, a_fin_too_early_is_an_error)
             peer_expect(&p, &s, IWARP_OP_SEND, &u);
         } else if (what == 1) { /* inside an FPDU */
             iwarp_qp_input(s.qp, (const uint8_t *)"\0", 1);
-        } else { /* inside a message */
+        } else if (what == 2) { /* inside a Send */
             peer_say_untagged(&p, &s, IWARP_OP_SEND, false, &(struct iwarp_untagged){.msn = 1}, "half", 4);
+        } else { /* inside a Write */
+            peer_say_tagged(&p, &s, IWARP_OP_WRITE, false, s.mr->rkey, (uintptr_t)s.memory, "half", 4);
         }
         iwarp_qp_fin(s.qp, 0);
         cr_expect(s.qp->state == IWARP_QP_ERROR && s.qp->tcp == IWARP_TCP_CLOSE);

@@ -169,6 +169,9 @@ Test(request, what_cannot_be_said_cannot_be_posted)
 {
     const struct nornic_send_wr imm = {.opcode = NORNIC_WR_SEND_WITH_IMM};
     cr_expect_eq(rdma_qp_post_send(&s.qp->base, &imm, NULL), -EINVAL);
+    const struct nornic_sge longest[] = {side_sge(&s, 0, NORNIC_MAX_MSG_BYTES), side_sge(&s, 0, 1)};
+    const struct nornic_send_wr too_long = {.opcode = NORNIC_WR_SEND, .sg_list = longest, .num_sge = 2};
+    cr_expect_eq(rdma_qp_post_send(&s.qp->base, &too_long, NULL), -EINVAL);
     struct side plain;
     static struct peer other;
     const struct side_options options = {.no_extensions = true};
@@ -202,7 +205,23 @@ static void answer(const struct iwarp_read_req *req, const void *data)
     peer_say_tagged(&p, &s, IWARP_OP_READ_RESPONSE, true, req->sink_stag, req->sink_to, data, req->size);
 }
 
-/* covers: IWARP-RDMAP-09, IWARP-RDMAP-10, IWARP-RDMAP-14, IWARP-RDMAP-16, IWARP-ORD-04, IWARP-AMB-05 */
+/* The sink has the right to local writes and no other. */
+Test(request, IWARP_AMB_05_a_sink_needs_no_remote_right)
+{
+    struct rdma_mr *local;
+    cr_assert_eq(rdma_mr_reg(s.pd, s.memory, 64, NORNIC_ACCESS_LOCAL_WRITE, &local), 0);
+    const struct nornic_sge sge = {(uintptr_t)s.memory, 8, local->lkey};
+    side_post_wr(&s,
+                 &(struct nornic_send_wr){
+                     .wr_id = 1, .opcode = NORNIC_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .rkey = 7});
+    struct iwarp_read_req req = expect_read_request(1);
+    answer(&req, "ABCDEFGH");
+    side_expect(&s, 1, NORNIC_WC_SUCCESS);
+    cr_expect_arr_eq(s.memory, "ABCDEFGH", 8);
+    cr_assert_eq(rdma_mr_dereg(local), 0);
+}
+
+/* covers: IWARP-RDMAP-09, IWARP-RDMAP-10, IWARP-RDMAP-14, IWARP-RDMAP-16, IWARP-ORD-04 */
 Test(request, a_read_names_its_sink_and_takes_the_answer_in_segments)
 {
     side_post(&s, NORNIC_WR_RDMA_READ, 1, 1000, 8, 0x5000, 0xabcd01);
@@ -329,6 +348,21 @@ Test(request, a_send_completes_when_tcp_took_all_of_it)
     pieces = iwarp_qp_output(s.qp, &count, 0);
     iwarp_qp_sent(s.qp, 1, 0);
     side_expect(&s, 1, NORNIC_WC_SUCCESS);
+}
+
+/* A READ may wait for its answer while more than 2^31 octets go out; what was sent behind it completes with
+ * it. */
+Test(request, what_was_sent_stays_sent_however_much_follows)
+{
+    struct iwarp_ulpdu u;
+    side_post(&s, NORNIC_WR_RDMA_READ, 1, 100, 8, 0, 7);
+    side_post(&s, NORNIC_WR_SEND, 2, 0, 4, 0, 0);
+    struct iwarp_read_req req = expect_read_request(1);
+    peer_expect(&p, &s, IWARP_OP_SEND, &u);
+    s.qp->source.made_bytes += 0x90000000; /* as if so many had followed */
+    answer(&req, "12345678");
+    side_expect(&s, 1, NORNIC_WC_SUCCESS);
+    side_expect(&s, 2, NORNIC_WC_SUCCESS);
 }
 
 /* --- answers that are wrong --- */

@@ -10,7 +10,7 @@
 /* --- who speaks when --- */
 
 /* covers: IWARP-MPA-01, IWARP-MPA-02, IWARP-MPA-07, IWARP-MPA-12, IWARP-MPA-13, IWARP-MPA-17 */
-/* covers: IWARP-FLOW-03, IWARP-AMB-17 */
+/* covers: IWARP-FLOW-03 */
 Test(setup, the_frames_of_revision_1_are_those_of_the_examples)
 {
     const struct iwarp_setup_config rev1 = {.rev = 1, .ird = 4, .ord = 4};
@@ -301,6 +301,24 @@ Test(setup, a_peer_that_does_not_speak_is_waited_for_so_long)
     cr_expect_eq(one.deadline_ns, UINT64_MAX, "the program takes its time");
     iwarp_setup_advance(&one, UINT64_MAX - 1);
     cr_expect_eq(one.state, IWARP_SETUP_REQUESTED);
+}
+
+/* A peer of revision 1 whose private data begins with its depths, as two words: the program sees all of it,
+ * and the depths are those of this side's own. */
+Test(setup, IWARP_AMB_17_depths_in_private_data_are_the_programs)
+{
+    uint8_t request[20 + 12] = "MPA ID Req Frame";
+    size_t len;
+    request[17] = 1;
+    request[19] = 12;
+    memcpy(request + 20, "\0\0\0\1\0\0\0\2ping", 12);
+    cr_assert_eq(iwarp_setup_listen(&other, &usual, 0), 0);
+    cr_expect_eq(iwarp_setup_input(&other, request, sizeof request), sizeof request);
+    const uint8_t *data = iwarp_setup_private_data(&other, &len);
+    cr_assert_eq(len, 12);
+    cr_expect_arr_eq(data, request + 20, 12);
+    cr_assert_eq(iwarp_setup_accept(&other, NULL, 0), 0);
+    cr_expect(other.session.ird == usual.ird && other.session.ord == usual.ord);
 }
 
 /* covers: IWARP-MPA-15, IWARP-ECE-01 */

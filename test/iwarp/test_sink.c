@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "iwarp/crc.h"
 #include "test/iwarp/world.h"
 
 static struct side s;
@@ -115,6 +116,50 @@ Test(sink, immediate_data_takes_a_receive_and_the_length_of_the_write_before_it)
     cr_expect_eq(wc.byte_len, 9);
     cr_expect_arr_eq((uint8_t *)&wc.imm_data, imm, 4);
     cr_expect_eq(side_expect(&s, 1, NORNIC_WC_SUCCESS).byte_len, 0, "no Write right before it");
+}
+
+/* A receive of no memory, one too short, one that may not be written: none of them matters, since the data
+ * goes into the completion. Of its eight octets the first four.
+ * covers: IWARP-RDMAP-41, IWARP-AMB-08, IWARP-VERB-08 */
+Test(sink, immediate_data_goes_into_the_completion_and_into_no_buffer)
+{
+    static const uint8_t imm[8] = {0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
+    struct rdma_mr *read_only;
+    cr_assert_eq(rdma_mr_reg(s.pd, s.memory + 64, 64, NORNIC_ACCESS_REMOTE_READ, &read_only), 0);
+    const struct nornic_sge sge = {addr(64), 16, read_only->lkey};
+    const struct nornic_recv_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1};
+    side_post_recv(&s, 0, 0, 0);
+    side_post_recv(&s, 1, 0, 3);
+    cr_assert_eq(rdma_qp_post_recv(&s.qp->base, &wr, NULL), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        peer_say_untagged(&p, &s, IWARP_OP_IMM, true, &(struct iwarp_untagged){.msn = i + 1}, imm, 8);
+        struct nornic_wc wc = side_expect(&s, i, NORNIC_WC_SUCCESS);
+        cr_expect(wc.wc_flags == NORNIC_WC_WITH_IMM && wc.byte_len == 0);
+        cr_expect_arr_eq((uint8_t *)&wc.imm_data, imm, 4);
+    }
+    expect_untouched();
+    rdma_mr_dereg(read_only);
+}
+
+/* Whoever can put octets into the TCP stream is the peer: a Write that was altered on its way and sealed
+ * anew is taken. Altered without that it is not, but to err is all that a CRC knows of.
+ * covers: IWARP-SEC-09 */
+Test(sink_cases, a_crc_tells_errors_and_not_forgery)
+{
+    for (int is_sealed = 0; is_sealed < 2; is_sealed++) {
+        uint8_t octets[2 + 14 + 4 + 4] = {0, 18};
+        setup();
+        uint8_t *payload = iwarp_put_tagged(octets + 2, IWARP_OP_WRITE, true, s.mr->rkey, addr(0));
+        memcpy(payload, "true", 4);
+        iwarp_crc_put(octets + 20, iwarp_crc(0, octets, 20));
+        memcpy(payload, "fals", 4);
+        if (is_sealed)
+            iwarp_crc_put(octets + 20, iwarp_crc(0, octets, 20));
+        iwarp_qp_input(s.qp, octets, sizeof octets);
+        cr_expect_eq(s.qp->state == IWARP_QP_RTS, is_sealed);
+        cr_expect_arr_eq(s.memory, is_sealed ? "fals" : "\0\0\0\0", 4);
+        teardown();
+    }
 }
 
 /* covers: IWARP-RDMAP-22, IWARP-SEC-06 */

@@ -364,7 +364,7 @@ Test(wire, fpdus_of_the_examples_are_read)
     }
 }
 
-/* covers: IWARP-RDMAP-04 */
+/* The queues are those that RFC 7306 registers. covers: IWARP-RDMAP-04, IWARP-AMB-18 */
 Test(wire, the_opcode_table_is_that_of_the_examples)
 {
     for (const struct fpdu_case *c = fpdu_cases; c < fpdu_cases + array_len(fpdu_cases); c++)
