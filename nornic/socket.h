@@ -49,6 +49,7 @@ NORNIC_BEGIN_DECLS
 /* --- the process as an SMC-R peer --- */
 
 #define NORNIC_SOCKETS_MAX_PORTS 8
+#define NORNIC_SOCKETS_MAX_EIDS  4
 
 /* A RoCE device of the process. */
 struct nornic_socket_port {
@@ -66,6 +67,9 @@ struct nornic_sockets_config {
     uint8_t max_links;     /* symmetric links of a link group, 2..8; default 2 */
     uint8_t elems_per_rmb; /* connections that share one RMB, 1..255; default 16 */
     bool no_stat;          /* no socket for `nornic smc stat` */
+    /* Enterprise ids, of 1 to 32 of A-Z 0-9 . and -, a letter or digit first; NULL ends them. With peers that
+     * know one of them, such as Linux, SMC-R of version 2 is spoken; without, version 1 alone. */
+    const char *eids[NORNIC_SOCKETS_MAX_EIDS];
 };
 
 /* Once a process, before the sockets: opens the ports, makes the cgroup with the BPF program that writes

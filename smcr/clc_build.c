@@ -7,9 +7,11 @@
 
 size_t smcr_clc_build_proposal(uint8_t *out, const struct smcr_clc_proposal *proposal)
 {
-    unsigned n = proposal->num_prefixes;
-    uint16_t whole = (uint16_t)(SMCR_PROPOSAL_BYTES + SMCR_SUBNET_BYTES + SMCR_PREFIX_BYTES * n +
-                                SMCR_CLC_TRAIL_BYTES); /* SMCR-CLC-20 */
+    if (proposal->offers_v2)
+        return smcr_clc2_build_proposal(out, proposal);
+    uint16_t whole =
+        (uint16_t)(SMCR_PROPOSAL_BYTES + SMCR_SUBNET_BYTES + SMCR_PREFIX_BYTES * proposal->num_prefixes +
+                   SMCR_CLC_TRAIL_BYTES); /* SMCR-CLC-20 */
     struct smcr_proposal p = {
         .eye_catcher = SMCR_EYE_CATCHER,
         .type = SMCR_CLC_PROPOSAL,
@@ -19,21 +21,15 @@ size_t smcr_clc_build_proposal(uint8_t *out, const struct smcr_clc_proposal *pro
     memcpy(p.peer_id, proposal->peer_id.b, sizeof p.peer_id);
     memcpy(p.gid, proposal->gid.b, sizeof p.gid);
     memcpy(p.mac, proposal->mac.b, sizeof p.mac);
-    struct smcr_subnet s = {.mask_len = proposal->mask_len, .prefix_count = (uint8_t)n};
-    memcpy(s.subnet, proposal->subnet, sizeof s.subnet);
     smcr_proposal_put(out, &p);
-    uint8_t *at = smcr_subnet_put(out + SMCR_PROPOSAL_BYTES, &s);
-    for (unsigned i = 0; i < n; i++) {
-        struct smcr_prefix prefix = {.prefix_len = proposal->prefixes[i].len};
-        memcpy(prefix.prefix, proposal->prefixes[i].addr.b, sizeof prefix.prefix);
-        at = smcr_prefix_put(at, &prefix);
-    }
-    put_be32(at, SMCR_EYE_CATCHER);
+    put_be32(smcr_clc_put_subnet(out + SMCR_PROPOSAL_BYTES, proposal), SMCR_EYE_CATCHER);
     return whole;
 }
 
 size_t smcr_clc_build_accept(uint8_t *out, enum smcr_clc_type type, const struct smcr_clc_accept *accept)
 {
+    if (accept->terms.version == SMCR_CLC2_VERSION)
+        return smcr_clc2_build_accept(out, type, accept);
     struct smcr_accept a = {
         .eye_catcher = SMCR_EYE_CATCHER,
         .type = (uint8_t)type,
@@ -59,6 +55,8 @@ size_t smcr_clc_build_accept(uint8_t *out, enum smcr_clc_type type, const struct
 
 size_t smcr_clc_build_decline(uint8_t *out, const struct smcr_clc_decline *decline)
 {
+    if (decline->version == SMCR_CLC2_VERSION)
+        return smcr_clc2_build_decline(out, decline);
     struct smcr_decline d = {
         .eye_catcher = SMCR_EYE_CATCHER,
         .type = SMCR_CLC_DECLINE,

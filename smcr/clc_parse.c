@@ -51,6 +51,9 @@ bool smcr_clc_parse_proposal(const uint8_t *message, size_t len_bytes, struct sm
     memcpy(out->peer_id.b, p.peer_id, sizeof p.peer_id);
     memcpy(out->gid.b, p.gid, sizeof p.gid);
     memcpy(out->mac.b, p.mac, sizeof p.mac);
+    out->version = p.version;
+    if (p.version == SMCR_CLC2_VERSION)
+        smcr_clc2_parse_offer(message, len_bytes, out);
     out->offers_v1 = offers_v1(&p);
     if (!out->offers_v1)
         return true;
@@ -85,6 +88,7 @@ bool smcr_clc_parse_accept(const uint8_t *message, struct smcr_clc_accept *out)
     smcr_accept_get(&a, message);
     *out = (struct smcr_clc_accept){
         .first_contact = a.type == SMCR_CLC_ACCEPT && a.flag, /* SMCR-CLC-30 */
+        .terms.version = a.version,
         .end = {.qpn = a.qpn, .psn = a.psn, .mtu = a.mtu},
         .rkey = a.rkey,
         .va = a.va,
@@ -95,6 +99,8 @@ bool smcr_clc_parse_accept(const uint8_t *message, struct smcr_clc_accept *out)
     memcpy(out->peer_id.b, a.peer_id, sizeof a.peer_id);
     memcpy(out->end.gid.b, a.gid, sizeof a.gid);
     memcpy(out->end.mac.b, a.mac, sizeof a.mac);
+    if (a.version == SMCR_CLC2_VERSION && !smcr_clc2_parse_accept(message, out))
+        return false;
     uint64_t reach = (uint64_t)a.rmbe_index * SMCR_MAX_ELEM_BYTES;
     return a.rmbe_index != 0 /* SMCR-CLC-34 */ && a.va <= UINT64_MAX - reach && end_is_sound(&out->end);
 }
@@ -108,6 +114,7 @@ void smcr_clc_parse_decline(const uint8_t *message, struct smcr_clc_decline *out
 {
     struct smcr_decline d;
     smcr_decline_get(&d, message);
+    out->version = d.version;
     out->out_of_sync = d.flag;
     out->diagnosis = d.diagnosis;
     memcpy(out->peer_id.b, d.peer_id, sizeof d.peer_id);
@@ -116,10 +123,13 @@ void smcr_clc_parse_decline(const uint8_t *message, struct smcr_clc_decline *out
 /* TCP may have been down as well, longer than a Decline is held back: then the two have crossed. It names the
  * peer, so that no data looks like it by accident. */
 enum smcr_crossed smcr_crossed_decline(const uint8_t peer_id[SMCR_PEER_ID_BYTES], const uint8_t *bytes,
-                                       size_t len_bytes)
+                                       size_t len_bytes, size_t *decline_bytes)
 {
-    struct smcr_clc_decline decline = {0};
-    uint8_t want[SMCR_DECLINE_BYTES];
+    struct smcr_clc_decline decline = {.version = SMCR_CLC_VERSION};
+    uint8_t want[SMCR_DECLINE2_BYTES];
+    /* Its length, which differs by version, is the last byte of the head but one. */
+    if (len_bytes > 6 && bytes[6] == SMCR_DECLINE2_BYTES)
+        decline.version = SMCR_CLC2_VERSION;
     memcpy(decline.peer_id.b, peer_id, sizeof decline.peer_id.b);
     size_t whole = smcr_clc_build_decline(want, &decline);
     for (size_t i = 0; i < whole && i < len_bytes; i++) {
@@ -127,5 +137,6 @@ enum smcr_crossed smcr_crossed_decline(const uint8_t peer_id[SMCR_PEER_ID_BYTES]
         if (is_fixed && bytes[i] != want[i])
             return SMCR_CROSSED_NO;
     }
+    *decline_bytes = whole;
     return len_bytes < whole ? SMCR_CROSSED_MAYBE : SMCR_CROSSED_YES;
 }

@@ -16,9 +16,13 @@ static bool header_is_sound(const struct smcr_clc *h)
                h->length <= SMCR_CLC_MAX_BYTES;
     case SMCR_CLC_ACCEPT:
     case SMCR_CLC_CONFIRM:
+        if (h->version == SMCR_CLC2_VERSION)
+            return h->length >= SMCR_ACCEPT2_BYTES + SMCR_CLC_TRAIL_BYTES && h->length <= SMCR_CLC_MAX_BYTES;
         return h->version == SMCR_CLC_VERSION && h->length == SMCR_ACCEPT_BYTES;
     case SMCR_CLC_DECLINE:
-        return h->version >= SMCR_CLC_VERSION && h->length == SMCR_DECLINE_BYTES;
+        return h->version >= SMCR_CLC_VERSION &&
+               (h->length == SMCR_DECLINE_BYTES ||
+                (h->version == SMCR_CLC2_VERSION && h->length == SMCR_DECLINE2_BYTES));
     }
     return false;
 }
@@ -37,7 +41,7 @@ static enum smcr_clc_read begin_message(struct smcr_clc_reader *reader, const st
     smcr_clc_get(&h, reader->small);
     if (!header_is_sound(&h))
         return SMCR_CLC_READ_BROKEN;
-    if (h.type != SMCR_CLC_PROPOSAL)
+    if (h.length <= sizeof reader->small && h.type != SMCR_CLC_PROPOSAL)
         return SMCR_CLC_READ_MORE;
     reader->big = mem->alloc(mem->ctx, h.length);
     if (!reader->big)

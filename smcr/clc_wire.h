@@ -102,12 +102,17 @@ NET_HEADER(smcr_decline, SMCR_DECLINE_BYTES, SMCR_DECLINE_FIELDS);
     C(IPSEC, 0x03020000, "IPsec in use")                                       \
     C(NO_RNIC, 0x03030000, "no usable RNIC")                                   \
     C(EYE_CATCHER, 0x03050000, "RMBE eye catcher support differs")             \
+    C(NO_UEID, 0x03030008, "the peer sent no user EID")                        \
+    C(RELEASE, 0x03030009, "the releases differ")                              \
+    C(MAX_CONNS, 0x0303000a, "the most connections of a link group differ")    \
+    C(MAX_LINKS, 0x0303000b, "the most links of a link group differ")          \
     C(SOCKET_OPTION, 0x03060000, "socket option not supported")                \
     C(NO_COMMON_SUBNET, 0x03070000, "no common subnet or prefix")              \
     C(VLAN, 0x03080000, "VLAN lookup failed")                                  \
     C(NO_ACTIVE_LINK, 0x030a0000, "no active link in the link group")          \
     C(NO_SUCH_LINK, 0x030b0000, "the link that the server named is not there") \
     C(VERSION, 0x030c0000, "version mismatch")                                 \
+    C(NO_ROUTE, 0x030e0000, "no direct path to the peer's RNIC")               \
     C(OUT_OF_SYNC, 0x04000000, "out of sync")                                  \
     C(DECLINED, 0x05000000, "the peer declined")                               \
     C(INTERNAL, 0x09990000, "internal error")                                  \

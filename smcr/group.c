@@ -53,6 +53,7 @@ struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
     group->vlan_id = vlan_id;
     snprintf(group->pnetid, sizeof group->pnetid, "%s", pnetid);
     group->version = 1;
+    group->max_conns = UINT32_MAX;
     group->max_links = smcr->config.max_links;
     group->idle_timer.fire = idle_too_long;
     group->repair_timer.fire = repair_due;

@@ -4,6 +4,7 @@
 #ifndef NORNIC_SMCR_GROUP_H
 #define NORNIC_SMCR_GROUP_H
 
+#include "smcr/clc2_wire.h"
 #include "smcr/effects.h"
 #include "smcr/instance.h"
 #include "smcr/link.h"
@@ -46,8 +47,13 @@ struct smcr_group {
     struct smcr_peer_id peer_id;
     uint16_t vlan_id;
     char pnetid[17];
-    uint8_t version;   /* of CLC and LLC: 1 */
-    uint8_t max_links; /* negotiated by the first CONFIRM LINK (SMCR-ARC-15) */
+    uint8_t version;             /* of CLC and LLC: 1 or 2 */
+    uint8_t release;             /* of version 2: 1 is v2.1 */
+    uint8_t eid[SMCR_EID_BYTES]; /* of version 2: that both know */
+    struct nornic_addr
+        client_gid;     /* S, version 2: of its first contact; who sends no Peer ID is known by it */
+    uint32_t max_conns; /* of version 2; version 1 has no such limit */
+    uint8_t max_links;  /* negotiated by the first CONFIRM LINK (SMCR-ARC-15), in version 2 by CLC */
     uint8_t last_link_number;
     struct smcr_link links[SMCR_LINK_SLOTS];    /* state FREE: the slot is free */
     struct smcr_link_end gone[SMCR_GONE_LINKS]; /* the peer's ends of the last links that were deleted */

@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "smcr/group.h"
 
@@ -60,14 +61,42 @@ static uint32_t draw_psn(struct smcr *smcr)
     return psn;
 }
 
+#define RECVS_BYTES ((size_t)SMCR_LINK_RECVS * SMCR_RECV_BYTES)
+#define TAIL_BYTES  (SMCR_LLC2_MAX_BYTES - SMCR_RECV_BYTES) /* of a long message that comes */
+
+static bool has_long_messages(const struct smcr_link *link)
+{
+    return link->group->version == 2;
+}
+
+static size_t message_memory_bytes(const struct smcr_link *link)
+{
+    return RECVS_BYTES + (has_long_messages(link) ? TAIL_BYTES + SMCR_LLC2_MAX_BYTES : 0);
+}
+
 int smcr_link_post_recv(struct smcr_link *link, unsigned index)
 {
-    struct nornic_sge sge = {.addr = (uintptr_t)(link->recv_bytes + (size_t)index * SMCR_RECV_BYTES),
-                             .len_bytes = SMCR_RECV_BYTES,
-                             .lkey = link->recv_mr->lkey};
-    struct nornic_recv_wr wr = {
-        .wr_id = smcr_wr_id(link, SMCR_WR_RECV, index), .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge[] = {{.addr = (uintptr_t)(link->recv_bytes + (size_t)index * SMCR_RECV_BYTES),
+                                .len_bytes = SMCR_RECV_BYTES,
+                                .lkey = link->recv_mr->lkey},
+                               {.addr = (uintptr_t)(link->recv_bytes + RECVS_BYTES),
+                                .len_bytes = TAIL_BYTES,
+                                .lkey = link->recv_mr->lkey}};
+    struct nornic_recv_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_RECV, index),
+                                .sg_list = sge,
+                                .num_sge = has_long_messages(link) ? 2 : 1};
     return roce_post_recv(link->qp, &wr, NULL);
+}
+
+size_t smcr_link_take_received(const struct smcr_link *link, unsigned index, size_t len_bytes, uint8_t *out)
+{
+    size_t head = len_bytes < SMCR_RECV_BYTES ? len_bytes : SMCR_RECV_BYTES, tail = 0;
+    memcpy(out, link->recv_bytes + (size_t)index * SMCR_RECV_BYTES, head);
+    if (has_long_messages(link) && len_bytes > head) {
+        tail = len_bytes - head < TAIL_BYTES ? len_bytes - head : TAIL_BYTES;
+        memcpy(out + head, link->recv_bytes + RECVS_BYTES, tail);
+    }
+    return head + tail;
 }
 
 /* Under the lock of the device. */
@@ -76,8 +105,8 @@ static int create_objects(struct smcr_link *link)
     struct smcr_port *port = link->port;
     int err = rdma_pd_create(roce_dev_domain(port->config.dev), &link->pd);
     if (!err)
-        err = rdma_mr_reg(link->pd, link->recv_bytes, SMCR_LINK_RECVS * SMCR_RECV_BYTES,
-                          NORNIC_ACCESS_LOCAL_WRITE, &link->recv_mr);
+        err = rdma_mr_reg(link->pd, link->recv_bytes, message_memory_bytes(link), NORNIC_ACCESS_LOCAL_WRITE,
+                          &link->recv_mr);
     if (err)
         return err;
     struct roce_qp_config config = {.type = NORNIC_QPT_RC,
@@ -87,7 +116,7 @@ static int create_objects(struct smcr_link *link)
                                     .caps = {.max_send_wr = SMCR_LINK_SENDS,
                                              .max_recv_wr = SMCR_LINK_RECVS,
                                              .max_send_sge = 1,
-                                             .max_recv_sge = 1,
+                                             .max_recv_sge = has_long_messages(link) ? 2 : 1,
                                              .max_inline_bytes = SMCR_MSG_BYTES}};
     err = roce_qp_create(port->config.dev, &config, &link->qp);
     if (err)
@@ -174,7 +203,7 @@ int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t n
     int err = smcr_port_join(port, link);
     if (err)
         return err;
-    link->recv_bytes = smcr->mem.alloc(smcr->mem.ctx, SMCR_LINK_RECVS * SMCR_RECV_BYTES);
+    link->recv_bytes = smcr->mem.alloc(smcr->mem.ctx, message_memory_bytes(link));
     err = link->recv_bytes ? set_up(link) : -ENOMEM;
     if (err) {
         free_objects(link);
@@ -242,19 +271,32 @@ static bool sends(const struct smcr_link *link)
     return smcr_link_talks(link) && roce_qp_state(link->qp) == NORNIC_QPS_RTS;
 }
 
-int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struct smcr_post what)
+/* Where a message is posted from: itself, inline; a long one has its place. */
+static struct nornic_sge message_sge(struct smcr_link *link, const uint8_t *message, size_t len_bytes)
+{
+    if (len_bytes <= SMCR_MSG_BYTES)
+        return (struct nornic_sge){.addr = (uintptr_t)message, .len_bytes = (uint32_t)len_bytes};
+    uint8_t *out = link->recv_bytes + RECVS_BYTES + TAIL_BYTES;
+    memcpy(out, message, len_bytes);
+    return (struct nornic_sge){
+        .addr = (uintptr_t)out, .len_bytes = (uint32_t)len_bytes, .lkey = link->recv_mr->lkey};
+}
+
+int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_t len_bytes,
+                           struct smcr_post what)
 {
     if (!sends(link))
         return -ENOTCONN;
     uint32_t room = what.kind == SMCR_POST_CDC ? smcr_link_room(link) : link->sends_left;
     if (room == 0)
         return -EAGAIN;
-    struct nornic_sge sge = {.addr = (uintptr_t)message, .len_bytes = SMCR_MSG_BYTES};
+    struct nornic_sge sge = message_sge(link, message, len_bytes);
+    unsigned is_inline = len_bytes <= SMCR_MSG_BYTES ? NORNIC_SEND_INLINE : 0;
     struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_MESSAGE, 0),
                                 .sg_list = &sge,
                                 .num_sge = 1,
                                 .opcode = NORNIC_WR_SEND,
-                                .send_flags = NORNIC_SEND_SIGNALED | NORNIC_SEND_INLINE};
+                                .send_flags = NORNIC_SEND_SIGNALED | is_inline};
     if (roce_post_send(link->qp, &wr, NULL))
         return -ENOTCONN; /* it went to error, and the poll will tell */
     what.writes = link->pending_writes;

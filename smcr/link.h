@@ -6,7 +6,7 @@
 
 #include "smcr/effects.h"
 #include "smcr/instance.h"
-#include "smcr/llc_wire.h"
+#include "smcr/llc2_wire.h"
 
 struct smcr_group;
 
@@ -79,7 +79,10 @@ struct smcr_link {
     uint32_t write_max_bytes; /* of new data in one RDMA write; 0: any, unless the MTU shrank under it */
     uint32_t user_id, peer_user_id;
 
-    uint8_t *recv_bytes; /* SMCR_LINK_RECVS buffers of SMCR_RECV_BYTES */
+    /* SMCR_LINK_RECVS buffers of SMCR_RECV_BYTES. In a group of version 2 behind them SMCR_LLC2_MAX_BYTES for
+     * the rest of a long message that comes, whichever buffer it began in, and as many for one that leaves:
+     * there is one at a time, since each waits for an answer. */
+    uint8_t *recv_bytes;
     struct rdma_mr *recv_mr;
     /* Signalled posts that have not ended, oldest first: posts[(first + i) % SMCR_LINK_SENDS]. */
     struct smcr_post posts[SMCR_LINK_SENDS];
@@ -123,10 +126,11 @@ void smcr_link_unplug(struct smcr_link *link);
 void smcr_link_free(struct smcr_link *link, uint64_t now_ns);
 void smcr_link_effect(struct smcr_link *link, enum smcr_link_effect what);
 
-/* Posts one message of SMCR_MSG_BYTES as an RC SEND, inline and signalled. `writes` RDMA writes posted since
- * count as part of it. 0, or -EAGAIN: the send queue has no room; -ENOTCONN: the link does not send. The
- * outcome comes as smcr_llc_sent() or smcr_tx_completed(). */
-int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struct smcr_post what);
+/* Posts one message as an RC SEND, signalled; inline, but for a long one of version 2. `writes` RDMA writes
+ * posted since count as part of it. 0, or -EAGAIN: the send queue has no room; -ENOTCONN: the link does not
+ * send. The outcome comes as smcr_llc_sent() or smcr_tx_completed(). */
+int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_t len_bytes,
+                           struct smcr_post what);
 /* Posts an RDMA write, unsignalled, of `len_bytes` at `local`, which `lkey` covers on this link. As above;
  * it must be followed by a message. A caller that needs several checks smcr_link_room() first. */
 int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
@@ -168,6 +172,9 @@ static inline void smcr_link_has_less(struct smcr_link *link)
     if (link->delete_step == SMCR_LINK_DRAINS && link->conns == 0 && link->num_posts == 0)
         smcr_link_effect(link, SMCR_LINK_EMPTY);
 }
+/* Copies out the `len_bytes` that came into receive buffer `index`, at most SMCR_LLC2_MAX_BYTES. Returns how
+ * many there were room for. */
+size_t smcr_link_take_received(const struct smcr_link *link, unsigned index, size_t len_bytes, uint8_t *out);
 /* Posts the receive buffer `index`. 0 or -errno. */
 int smcr_link_post_recv(struct smcr_link *link, unsigned index);
 /* The oldest post that has not ended did so: false: there is none. */

@@ -50,6 +50,12 @@ static inline uint32_t smcr_llc2_count(uint16_t field)
     return field < swapped ? field : swapped;
 }
 
+/* Both as Linux fills them: least significant byte first, as most of its processors have it. */
+static inline uint16_t smcr_llc2_lsb_first(uint32_t value)
+{
+    return (uint16_t)((value & 0xff) << 8 | (value >> 8 & 0xff));
+}
+
 #define SMCR_LLC2_FIELDS(F, B)                        \
     F(type, 0, 8, uint8_t, smcr_llc2_type_name)       \
     F(length, 8, 16, uint16_t, smcr_llc2_length_name) \
@@ -72,6 +78,7 @@ NET_HEADER(smcr_llc2_head, SMCR_LLC2_HEAD_BYTES, SMCR_LLC2_HEAD_FIELDS);
     F(max_links, 272, 8, uint8_t, NULL)      \
     F(max_conns, 280, 8, uint8_t, NULL)      \
     B(resv64, 288, 64)
+#define SMCR_NO_EYE_CATCHER 3 /* the RMBEs have none, and cursors start at 0 */
 NET_HEADER(smcr_confirm_link2, SMCR_MSG_BYTES, SMCR_CONFIRM_LINK2_FIELDS);
 
 #define SMCR_ADD_LINK2_FIELDS(F, B)        \
@@ -102,7 +109,10 @@ NET_HEADER(smcr_add_link2_ext, SMCR_ADD_LINK2_EXT_BYTES, SMCR_ADD_LINK2_EXT_FIEL
     F(reference_rkey, 0, 32, uint32_t, NULL) \
     F(rkey, 32, 32, uint32_t, NULL)          \
     F(va, 64, 64, uint64_t, NULL)
-#define SMCR_RTOKEN2_BYTES 16
+#define SMCR_RTOKEN2_BYTES         16
+#define SMCR_ADD_LINK2_MAX_RTOKENS 255 /* as many RMBs as a peer may have: SMCR-RKY-10 */
+#define SMCR_ADD_LINK2_MAX_BYTES \
+    (SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES + SMCR_ADD_LINK2_MAX_RTOKENS * SMCR_RTOKEN2_BYTES)
 NET_HEADER(smcr_rtoken2, SMCR_RTOKEN2_BYTES, SMCR_RTOKEN2_FIELDS);
 
 #define SMCR_DELETE_LINK2_FIELDS(F, B)                        \

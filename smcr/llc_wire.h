@@ -16,6 +16,7 @@ enum smcr_llc_type {
     SMCR_LLC_ADD_LINK = 0x02,
     SMCR_LLC_ADD_LINK_CONT = 0x03,
     SMCR_LLC_DELETE_LINK = 0x04,
+    SMCR_LLC_REQUEST_ADD_LINK = 0x05, /* only of version 2: smcr/llc2_wire.h */
     SMCR_LLC_CONFIRM_RKEY = 0x06,
     SMCR_LLC_TEST_LINK = 0x07,
     SMCR_LLC_CONFIRM_RKEY_CONT = 0x08,

@@ -2,7 +2,6 @@
 /* Completions: each is a step, after which what it has left is done (smcr/progress.c). So whatever a message
  * brings about - the end of a link, or of a whole group - is over before the next one is looked at. */
 #include <errno.h>
-#include <string.h>
 
 #include "smcr/conn/data.h"
 #include "smcr/llc/llc.h"
@@ -15,13 +14,12 @@ struct arrival {
     size_t len_bytes;
     bool is_cdc;
     struct smcr_cdc cdc;
-    uint8_t bytes[SMCR_RECV_BYTES];
+    uint8_t bytes[SMCR_LLC2_MAX_BYTES];
 };
 
 static void look(const struct smcr_link *link, const struct nornic_wc *wc, struct arrival *out)
 {
-    out->len_bytes = wc->byte_len < SMCR_RECV_BYTES ? wc->byte_len : SMCR_RECV_BYTES;
-    memcpy(out->bytes, link->recv_bytes + (size_t)smcr_wr_recv_index(wc) * SMCR_RECV_BYTES, out->len_bytes);
+    out->len_bytes = smcr_link_take_received(link, smcr_wr_recv_index(wc), wc->byte_len, out->bytes);
     out->is_cdc = out->len_bytes == SMCR_MSG_BYTES;
     if (out->is_cdc) {
         smcr_cdc_get(&out->cdc, out->bytes);

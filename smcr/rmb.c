@@ -133,7 +133,8 @@ static void give_elem(struct smcr_rmb *rmb, struct smcr_conn *conn)
     uint8_t *elem = smcr_elem(rmb, (uint8_t)(i + 1));
     if (rmb->is_dirty[i])
         memset(elem, 0, rmb->elem_bytes);
-    memcpy(elem, eye_catcher, sizeof eye_catcher);
+    if (smcr_cursor_start(rmb->group->version) > 0)
+        memcpy(elem, eye_catcher, sizeof eye_catcher);
     rmb->is_dirty[i] = true;
     rmb->elems[i] = conn;
     rmb->used++;
@@ -165,7 +166,8 @@ int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn)
 
 bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index)
 {
-    return memcmp(smcr_elem(rmb, index), eye_catcher, sizeof eye_catcher) == 0;
+    return smcr_cursor_start(rmb->group->version) == 0 ||
+           memcmp(smcr_elem(rmb, index), eye_catcher, sizeof eye_catcher) == 0;
 }
 
 /* --- shrinking --- */

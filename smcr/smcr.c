@@ -56,6 +56,8 @@ static void fill_defaults(struct smcr_config *config)
         config->max_links = 2;
     if (!config->elems_per_rmb)
         config->elems_per_rmb = 16;
+    if (!config->max_group_conns)
+        config->max_group_conns = UINT8_MAX;
 }
 
 int smcr_create(const struct smcr_config *config, struct smcr **out)
@@ -63,7 +65,7 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     struct smcr_config c = *config;
     fill_defaults(&c);
     if (!c.random.next || c.max_links < 2 || c.max_links > 8 /* SMCR-ARC-14 */ || c.max_conns > MAX_CONNS ||
-        c.max_groups > MAX_GROUPS)
+        c.max_groups > MAX_GROUPS || c.num_eids > SMCR_MAX_EIDS || c.max_group_conns < SMCR_MIN_GROUP_CONNS)
         return -EINVAL;
     struct smcr *smcr = c.mem->alloc(c.mem->ctx, sizeof *smcr);
     if (!smcr)

@@ -55,6 +55,13 @@ struct smcr_interop {
     bool literal_subnet_mask; /* the Proposal's subnet field holds the mask (A1) */
 };
 
+#define SMCR_EID_LEN         32 /* bytes, filled up with blanks */
+#define SMCR_MAX_EIDS        4  /* as many as Linux keeps */
+#define SMCR_MIN_GROUP_CONNS 16
+/* A user-defined enterprise id from text: 1 to 32 of A-Z 0-9 . and -, a letter or digit first. 0 or -EINVAL.
+ * */
+int smcr_eid_parse(const char *text, uint8_t out[SMCR_EID_LEN]);
+
 /* Zero means the default where one is named. */
 struct smcr_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
@@ -63,12 +70,18 @@ struct smcr_config {
                                    (SMCR-ARC-21, ARC-22) */
     struct smcr_times times;
     struct smcr_interop interop;
-    uint32_t max_conns;     /* default 16384; those beyond get to hear that, and go by TCP */
-    uint32_t max_groups;    /* default 256 */
-    uint8_t max_links;      /* symmetric links a group, 2..8 (SMCR-ARC-14); default 2 */
-    uint8_t elems_per_rmb;  /* RMBEs of an RMB, 1..255; default 16 (SMCR-RMB-01) */
-    bool disabled;          /* declines every proposal */
-    smcr_trace_hook *trace; /* may be NULL */
+    uint32_t max_conns;    /* default 16384; those beyond get to hear that, and go by TCP */
+    uint32_t max_groups;   /* default 256 */
+    uint8_t max_links;     /* symmetric links a group, 2..8 (SMCR-ARC-14); default 2 */
+    uint8_t elems_per_rmb; /* RMBEs of an RMB, 1..255; default 16 (SMCR-RMB-01) */
+    /* Enterprise ids (smcr_eid_parse()): with one of them version 2 is offered beside version 1 and taken
+     * where the peer has an EID in common with us; without, version 1 alone is spoken. */
+    uint8_t eids[SMCR_MAX_EIDS][SMCR_EID_LEN];
+    unsigned num_eids;       /* at most SMCR_MAX_EIDS */
+    uint8_t max_group_conns; /* of a link group of version 2.1, 16..255; default 255 */
+    char host_name[33];      /* what a first contact of version 2 tells of us; may be "" */
+    bool disabled;           /* declines every proposal */
+    smcr_trace_hook *trace;  /* may be NULL */
     void *trace_ctx;
 };
 
@@ -184,11 +197,13 @@ void *smcr_conn_ctx(const struct smcr_conn *conn);
  * rest, after a FALLBACK, is the application's (SMCR-FBK-05), but while the status says `may_cross`: then it
  * is to be given again with what follows it. */
 size_t smcr_conn_tcp_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
+#define SMCR_LONGEST_DECLINE_BYTES 44
 /* Whether the bytes that TCP brings first after a FALLBACK with `may_cross` are the peer's Decline: then
- * SMCR_DECLINE_BYTES of them are no data (SMCR-FBK-05). MAYBE: more have to come to know. */
+ * `*decline_bytes` of them, SMCR_LONGEST_DECLINE_BYTES at the most, are no data (SMCR-FBK-05). MAYBE: so many
+ * have to come to know. NO leaves it alone. */
 enum smcr_crossed { SMCR_CROSSED_NO, SMCR_CROSSED_MAYBE, SMCR_CROSSED_YES };
 enum smcr_crossed smcr_crossed_decline(const uint8_t peer_id[SMCR_PEER_ID_BYTES], const uint8_t *bytes,
-                                       size_t len_bytes);
+                                       size_t len_bytes, size_t *decline_bytes);
 enum smcr_tcp_end { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* The peer's FIN (SMCR-CLS-21) or RST (SMCR-ABT-05), or the socket's error. */
 void smcr_conn_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);

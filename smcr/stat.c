@@ -91,7 +91,12 @@ static void visit_group(const struct smcr_group *group, const struct smcr_stat_v
         .vlan_id = group->vlan_id,
         .redundancy = smcr_redundancy_name(smcr_group_redundancy(group)),
         .max_links = group->max_links,
+        .version = group->version,
+        .release = group->release,
+        .max_conns = group->max_conns,
     };
+    for (unsigned i = 0; i < SMCR_EID_BYTES && group->eid[i] > ' '; i++)
+        g.eid[i] = (char)group->eid[i];
     memcpy(g.peer_id, group->peer_id.b, sizeof g.peer_id);
     if (v->group)
         v->group(v->ctx, &g);

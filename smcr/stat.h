@@ -86,6 +86,9 @@ struct smcr_group_stat {
     uint16_t vlan_id;
     const char *redundancy; /* "SYMMETRIC" */
     uint8_t max_links;
+    uint8_t version, release; /* of SMC-R: 1.0, 2.0 or 2.1 */
+    char eid[33];       /* of version 2: the enterprise id that both know, without its blanks; else "" */
+    uint32_t max_conns; /* of version 2; version 1 has no such limit: UINT32_MAX */
 };
 /* Each may be NULL. `conn` is called after its group, and with `group` NULL for those without one. */
 struct smcr_stat_visitor {

@@ -55,7 +55,6 @@ const char *smcr_clc2_diagnosis_name(uint64_t value)
                        {0x03030005, "the peer sent no extension of SMC-Dv2"},
                        {0x03030006, "the peer sent no system EID"},
                        {0x03030007, "no SMC-Dv2 device"},
-                       {0x03030008, "the peer sent no user EID"},
                        {0x03040000, "the peers offer different kinds of SMC"},
                        {0x030d0000, "out of DMBs"}};
     for (unsigned i = 0; i < array_len(linux_codes); i++)

@@ -20,6 +20,15 @@ int nornic_sockets_start(const struct nornic_sockets_config *config, struct norn
                                      .max_links = own.max_links,
                                      .elems_per_rmb = own.elems_per_rmb,
                                      .no_stat = own.no_stat};
+    while (inner.num_eids < NORNIC_SOCKETS_MAX_EIDS && own.eids[inner.num_eids]) {
+        const char *eid = own.eids[inner.num_eids];
+        if (smcr_eid_parse(eid, inner.eids[inner.num_eids]) != 0)
+            return net_error_set(why, EINVAL,
+                                 "the enterprise id \"%s\" cannot be: give 1 to %d of A-Z, 0-9, . and -, a "
+                                 "letter or digit first",
+                                 eid, SMCR_EID_LEN);
+        inner.num_eids++;
+    }
     for (unsigned i = 0; i < own.num_ports; i++)
         inner.ports[i] = (struct smcr_sock_port){.port = own.ports[i].port,
                                                  .pnetid = own.ports[i].pnetid,

@@ -31,6 +31,9 @@ struct smcr_sock_config {
     struct smcr_times times;
     struct smcr_interop interop;
     uint8_t max_links, elems_per_rmb;
+    uint8_t eids[SMCR_MAX_EIDS]
+                [SMCR_EID_LEN]; /* smcr_eid_parse(); with one of them version 2 is spoken too */
+    unsigned num_eids;
     bool no_stat; /* no socket for `nornic smc stat` */
     /* Called with the instance's lock held. May be NULL. */
     smcr_trace_hook *trace;

@@ -2,12 +2,14 @@
 /* The beginning and the end of the runtime. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,9 +71,14 @@ static int create_core(const struct smcr_sock_config *config)
         .interop = config->interop,
         .max_links = config->max_links,
         .elems_per_rmb = config->elems_per_rmb,
+        .num_eids = config->num_eids,
         .trace = config->trace,
         .trace_ctx = config->trace_ctx,
     };
+    struct utsname name;
+    memcpy(core.eids, config->eids, sizeof core.eids);
+    if (uname(&name) == 0)
+        snprintf(core.host_name, sizeof core.host_name, "%.32s", name.nodename);
     return smcr_create(&core, &smcr_rt.core);
 }
 

@@ -98,6 +98,11 @@ static void on_group(void *ctx, const struct smcr_group_stat *g)
     fputc('"', to);
     put_text(to, "role", g->server ? "server" : "client");
     put_text(to, "redundancy", g->redundancy);
+    fprintf(to, ",\"version\":\"%u.%u\"", g->version, g->release);
+    if (g->version > 1) {
+        put_text(to, "eid", g->eid);
+        put_count(to, "max_conns", g->max_conns);
+    }
     put_count(to, "max_links", g->max_links);
     put_count(to, "vlan_id", g->vlan_id);
     fputc('}', to);

@@ -74,12 +74,28 @@ static int take_device(void *settings, const char *option, char *text)
     return CLI_OK;
 }
 
+static int take_ueid(void *settings, const char *option, char *text)
+{
+    struct smc_options *o = settings;
+    if (o->sock.num_eids == SMCR_MAX_EIDS)
+        return cli_fail("%s %s: %d enterprise ids are the most", option, text, SMCR_MAX_EIDS);
+    if (smcr_eid_parse(text, o->sock.eids[o->sock.num_eids]) != 0)
+        return cli_fail("%s %s: give 1 to %d of A-Z, 0-9, . and -, a letter or digit first", option, text,
+                        SMCR_EID_LEN);
+    o->sock.num_eids++;
+    return CLI_OK;
+}
+
 static const struct cli_option common_rows[] = {
     {"device", 'd', "PORT",
      "an interface for RDMA: xdp:IFACE, packet:IFACE or udp:IFACE, with ,pnetid=NAME behind it if it belongs "
      "to a physical network of its own; once for each link. Without one the bytes travel by TCP",
      CLI_TAKEN_BY(take_device)},
     {"max-links", 0, "COUNT", "links of a link group, %r (2)", AT(sock.max_links), CLI_TAKES_COUNT(2, 8)},
+    {"ueid", 0, "EID",
+     "enterprise id, of A-Z 0-9 . and -: SMC-R of version 2 with peers that know it too, such as Linux "
+     "(`smcr ueid add`); up to 4 times. Without one, version 1 alone",
+     CLI_TAKEN_BY(take_ueid)},
     {"rcvbuf", 0, "BYTES", "receive buffer, to 512K: rounded up, the RMBE (the socket's)", AT(rcvbuf_bytes),
      CLI_TAKES_SIZE(1, 512 << 10)},
     {"sndbuf", 0, "BYTES", "send buffer, to 64M (the socket's)", AT(sndbuf_bytes),

@@ -93,6 +93,8 @@ static void print_group(FILE *out, struct json_object *process, struct json_obje
     fprintf(out, "  group %" PRIu64 "  %s of peer %s  %s  %" PRIu64 " links at most", id,
             smc_stat_text(g, "role"), smc_stat_text(g, "peer_id"), smc_stat_text(g, "redundancy"),
             smc_stat_count(g, "max_links"));
+    if (*smc_stat_text(g, "eid")) /* version 1 has none */
+        fprintf(out, "  version %s  EID %s", smc_stat_text(g, "version"), smc_stat_text(g, "eid"));
     if (smc_stat_count(g, "vlan_id"))
         fprintf(out, "  VLAN %" PRIu64, smc_stat_count(g, "vlan_id"));
     fputc('\n', out);

@@ -157,6 +157,7 @@ _nornic() {
     "rdma-server --rtr") _nornic_words 'both write read none' ;;
     "smc listen --device" | "smc listen -d") ;;
     "smc listen --max-links") ;;
+    "smc listen --ueid") ;;
     "smc listen --rcvbuf") ;;
     "smc listen --sndbuf") ;;
     "smc listen --input" | "smc listen -i") _nornic_files ;;
@@ -169,6 +170,7 @@ _nornic() {
     "smc connect --wait" | "smc connect -w") ;;
     "smc connect --device" | "smc connect -d") ;;
     "smc connect --max-links") ;;
+    "smc connect --ueid") ;;
     "smc connect --rcvbuf") ;;
     "smc connect --sndbuf") ;;
     "smc connect --input" | "smc connect -i") _nornic_files ;;
@@ -265,11 +267,11 @@ _nornic() {
         fi ;;
     "smc listen "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --keep --device --max-links --rcvbuf --sndbuf --require-smc --tcp --input --output --sum --ipv4 --ipv6 --idle --capture --trace --loss --seed --json --quiet --help'
+            _nornic_words ' --keep --device --max-links --ueid --rcvbuf --sndbuf --require-smc --tcp --input --output --sum --ipv4 --ipv6 --idle --capture --trace --loss --seed --json --quiet --help'
         fi ;;
     "smc connect "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --wait --device --max-links --rcvbuf --sndbuf --require-smc --tcp --input --output --sum --ipv4 --ipv6 --idle --capture --trace --loss --seed --json --quiet --help'
+            _nornic_words ' --wait --device --max-links --ueid --rcvbuf --sndbuf --require-smc --tcp --input --output --sum --ipv4 --ipv6 --idle --capture --trace --loss --seed --json --quiet --help'
         fi ;;
     "smc stat "*)
         if [[ $cur == -* ]]; then

@@ -40,12 +40,13 @@ bool smcr_cdc_check(const struct smcr_conn *conn, const struct smcr_cdc *cdc, st
     uint32_t elem_bytes = conn->rmb->elem_bytes;
     out->producer = (struct smcr_cursor){cdc->producer_cursor, cdc->producer_wrap};
     out->consumer = (struct smcr_cursor){cdc->consumer_cursor, cdc->consumer_wrap};
-    if (!smcr_cursor_is_valid(&out->producer, elem_bytes) ||
-        !smcr_cursor_is_valid(&out->consumer, conn->peer_elem_bytes))
+    if (!smcr_cursor_is_valid(conn->cursor_start, &out->producer, elem_bytes) ||
+        !smcr_cursor_is_valid(conn->cursor_start, &out->consumer, conn->peer_elem_bytes))
         return false;
-    int64_t produced = smcr_cursor_distance(&rx->producer, &out->producer, elem_bytes);
-    int64_t consumed = smcr_cursor_distance(&tx->peer_consumer, &out->consumer, conn->peer_elem_bytes);
-    int64_t window = smcr_cap_bytes(elem_bytes) - (int64_t)(rx->produced - rx->told);
+    int64_t produced = smcr_cursor_distance(conn->cursor_start, &rx->producer, &out->producer, elem_bytes);
+    int64_t consumed =
+        smcr_cursor_distance(conn->cursor_start, &tx->peer_consumer, &out->consumer, conn->peer_elem_bytes);
+    int64_t window = smcr_cap_bytes(conn->cursor_start, elem_bytes) - (int64_t)(rx->produced - rx->told);
     if (produced < 0 || produced > window || consumed < 0 ||
         (uint64_t)consumed > tx->sent - tx->peer_consumed)
         return false;

@@ -86,11 +86,13 @@ struct smcr_conn {
     uint64_t clc_came_ns;                           /* when the last CLC message was complete */
     struct smcr_peer_id peer_id;                    /* of the peer, once a group is found or made */
     struct smcr_link *link_accepted;                /* that the Accept named */
+    struct smcr_clc_terms terms; /* what the CLC messages agree on; `version`: of those that we send */
 
     /* --- both ends of the data (set by the handshake) --- */
     struct smcr_group *group; /* NULL: none yet, or in FALLBACK */
     struct smcr_rmb *rmb;     /* ours: the peer writes there */
     uint8_t rmb_index;        /* 1..255; 0: none */
+    uint32_t cursor_start;    /* in both elements: smcr/cursor.h */
     uint32_t token;           /* ours: names the connection in what comes */
     struct smcr_peer_rmb *peer_rmb;
     uint8_t peer_index;

@@ -179,7 +179,8 @@ static inline bool smcr_tx_is_final(const struct smcr_conn_data *data)
 static inline uint32_t smcr_tx_window(const struct smcr_conn *conn)
 {
     const struct smcr_tx *tx = &conn->data->tx;
-    return smcr_cap_bytes(conn->peer_elem_bytes) - (uint32_t)(tx->sent - tx->peer_consumed);
+    return smcr_cap_bytes(conn->cursor_start, conn->peer_elem_bytes) -
+           (uint32_t)(tx->sent - tx->peer_consumed);
 }
 
 /* SMCR-DAT-09. */
@@ -266,7 +267,7 @@ static inline void smcr_rx_consume(struct smcr_conn *conn, uint32_t n)
 {
     struct smcr_rx *rx = &conn->data->rx;
     rx->consumed += n;
-    rx->consumer = smcr_cursor_advance(rx->consumer, n, conn->rmb->elem_bytes);
+    rx->consumer = smcr_cursor_advance(conn->cursor_start, rx->consumer, n, conn->rmb->elem_bytes);
 }
 
 /* --- smcr/conn/rx.c --- */

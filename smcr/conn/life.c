@@ -65,8 +65,8 @@ int smcr_conn_prepare(struct smcr_conn *conn, uint64_t now_ns)
     data->tick.fire = ticked;
     data->cork_at_ns = data->stale_at_ns = data->keepalive_at_ns = NET_TIME_NONE;
     data->last_active_ns = now_ns;
-    data->rx.producer.offset_bytes = data->rx.consumer.offset_bytes = SMCR_CURSOR_START;
-    data->tx.cursor.offset_bytes = data->tx.peer_consumer.offset_bytes = SMCR_CURSOR_START;
+    data->rx.producer.offset_bytes = data->rx.consumer.offset_bytes = conn->cursor_start;
+    data->tx.cursor.offset_bytes = data->tx.peer_consumer.offset_bytes = conn->cursor_start;
     conn->data = data;
     return 0;
 }
@@ -178,7 +178,7 @@ void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out
     out->readable_bytes = conn->error ? 0 : smcr_rx_available(conn);
     out->writable_bytes = out->write_closed ? 0 : tx->buf->size_bytes - (size_t)(tx->head - tx->acked);
     out->unsent_bytes = (size_t)(tx->head - tx->acked);
-    out->readable_max_bytes = smcr_cap_bytes(conn->rmb->elem_bytes);
+    out->readable_max_bytes = smcr_cap_bytes(conn->cursor_start, conn->rmb->elem_bytes);
     out->rx_ended = data->heard == SMCR_HEARD_DONE || data->heard == SMCR_HEARD_CLOSE;
     out->eof = out->rx_ended && smcr_rx_readable(&data->rx) == 0;
     out->urgent = smcr_urgent_is_pending(conn);

@@ -35,7 +35,7 @@ static void copy_out(const struct smcr_conn *conn, struct smcr_cursor cursor, ui
     const uint8_t *elem = smcr_elem(conn->rmb, conn->rmb_index);
     uint32_t tail = min_u32(n, conn->rmb->elem_bytes - cursor.offset_bytes);
     memcpy(out, elem + cursor.offset_bytes, tail);
-    memcpy(out + tail, elem + SMCR_CURSOR_START, n - tail);
+    memcpy(out + tail, elem + conn->cursor_start, n - tail);
 }
 
 /* Whether the peer is to hear what was taken (SMCR section 15.2). */
@@ -43,7 +43,7 @@ static void check_window(struct smcr_conn *conn)
 {
     struct smcr_conn_data *data = conn->data;
     const struct smcr_rx *rx = &data->rx;
-    uint32_t cap = smcr_cap_bytes(conn->rmb->elem_bytes);
+    uint32_t cap = smcr_cap_bytes(conn->cursor_start, conn->rmb->elem_bytes);
     uint64_t gain = rx->consumed - rx->told;
     uint64_t window = cap - (rx->produced - rx->told);
     if (gain == 0)

@@ -87,7 +87,7 @@ static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to
         len_bytes -= len;
         to += len;
         if (to == conn->peer_elem_bytes)
-            to = SMCR_CURSOR_START;
+            to = conn->cursor_start;
     }
     return n;
 }
@@ -118,7 +118,7 @@ static void post_cdc(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_
     uint8_t message[SMCR_MSG_BYTES] = {0};
     smcr_cdc_put(message, cdc);
     struct smcr_post what = {.kind = SMCR_POST_CDC, .conn = conn, .value = cdc->seq};
-    if (smcr_link_post_message(conn->link, message, what) < 0)
+    if (smcr_link_post_message(conn->link, message, SMCR_MSG_BYTES, what) < 0)
         return;
     smcr_trace(conn->smcr,
                (struct smcr_trace){.type = SMCR_TRACE_CDC_TX,
@@ -227,7 +227,9 @@ static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
         from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
     uint32_t left = (uint32_t)(tx->sent - from);
     uint32_t to = tx->cursor.offset_bytes;
-    to = to - SMCR_CURSOR_START >= left ? to - left : to + smcr_cap_bytes(conn->peer_elem_bytes) - left;
+    to = to - conn->cursor_start >= left
+             ? to - left
+             : to + smcr_cap_bytes(conn->cursor_start, conn->peer_elem_bytes) - left;
     uint32_t len = conn->link->write_max_bytes ? min_u32(left, chunk_of(conn)) : left;
     unsigned n = cut(conn, from, to, len, segments);
     if (len < left) {
@@ -287,7 +289,7 @@ static bool push_data(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
         return false;
     }
     tx->sent += n;
-    tx->cursor = smcr_cursor_advance(tx->cursor, n, conn->peer_elem_bytes);
+    tx->cursor = smcr_cursor_advance(conn->cursor_start, tx->cursor, n, conn->peer_elem_bytes);
     conn->smcr->counters.tx_bytes += n;
     data->cork_at_ns = NET_TIME_NONE;
     if (tx->coming == SMCR_COMING_MORE)

@@ -102,8 +102,8 @@ ssize_t smcr_urgent_read(struct smcr_conn *conn, uint8_t *out, size_t len_bytes,
     if (rx->mark_state == SMCR_MARK_TAKEN) {
         *out = rx->urgent_byte;
     } else {
-        struct smcr_cursor at =
-            smcr_cursor_advance(rx->consumer, (uint32_t)(rx->mark - rx->consumed), conn->rmb->elem_bytes);
+        struct smcr_cursor at = smcr_cursor_advance(
+            conn->cursor_start, rx->consumer, (uint32_t)(rx->mark - rx->consumed), conn->rmb->elem_bytes);
         *out = smcr_elem(conn->rmb, conn->rmb_index)[at.offset_bytes];
     }
     if (!peek)

@@ -13,7 +13,7 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
     struct smcr *smcr = conn->smcr;
     const struct smcr_conn_config *c = &conn->config;
     const struct smcr_port *port = smcr_handshake_client_port(conn, NULL);
-    struct smcr_clc_proposal proposal = {.peer_id = smcr->peer_id};
+    struct smcr_clc_proposal proposal = {.peer_id = smcr->peer_id, .offers_v1 = true};
     if (smcr->config.disabled || smcr->is_retiring) {
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
@@ -26,6 +26,7 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RNIC, "no usable RNIC", now_ns);
         return;
     }
+    smcr_terms_offer(conn, port, &proposal);
     if (!smcr_networks_propose(c->networks, c->num_networks, &c->local,
                                smcr->config.interop.literal_subnet_mask, &proposal)) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_COMMON_SUBNET, "the connection's network is not known",
@@ -67,7 +68,7 @@ static void send_confirm(struct smcr_conn *conn, const struct smcr_link *link, u
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "no memory for the connection", now_ns);
         return;
     }
-    uint8_t message[SMCR_ACCEPT_BYTES];
+    uint8_t message[SMCR_CLC2_ACCEPT_BYTES];
     size_t len_bytes = smcr_clc_build_accept(message, SMCR_CLC_CONFIRM, &confirm);
     if (!smcr_handshake_tell(conn, message, len_bytes, now_ns))
         return;
@@ -96,6 +97,11 @@ static void begin_first_contact(struct smcr_conn *conn, const struct smcr_clc_ac
     struct smcr_port *port = smcr_handshake_client_port(conn, &accept->end.gid);
     if (!port) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RNIC, "no usable RNIC", now_ns);
+        return;
+    }
+    if (conn->terms.version == SMCR_CLC2_VERSION &&
+        (!accept->is_direct || !smcr_handshake_is_direct(port, &accept->end.gid))) {
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_ROUTE, "the server's RNIC is behind a gateway", now_ns);
         return;
     }
     if (smcr_handshake_new_group(conn, &accept->peer_id, port, now_ns)) {
@@ -170,9 +176,16 @@ void smcr_client_accept(struct smcr_conn *conn, uint64_t now_ns)
                                now_ns);
         return;
     }
-    struct smcr_clc_reader done = conn->clc; /* an Accept has no memory of its own */
+    uint32_t diagnosis = smcr_terms_take(conn, &accept);
+    if (diagnosis) {
+        smcr_handshake_decline(conn, diagnosis, "the server's terms are not those that were offered", now_ns);
+        return;
+    }
+    struct smcr_clc_reader done = conn->clc;
     memset(&conn->clc, 0, sizeof conn->clc);
     classify(conn, &accept, now_ns);
     if (conn->state == SMCR_CONN_HANDSHAKE && conn->stage == SMCR_STAGE_GROUP)
         conn->clc = done;
+    else
+        smcr_clc_reader_clear(&done, &conn->smcr->mem);
 }

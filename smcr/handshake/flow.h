@@ -46,6 +46,24 @@ struct smcr_port *smcr_handshake_server_port(const struct smcr_conn *conn,
                                              const struct smcr_clc_proposal *proposal);
 /* Whether the connection has any port that could be used, whatever the client proposes. */
 bool smcr_handshake_has_port(const struct smcr_conn *conn);
+/* Whether the port reaches that GID without a gateway: it is in one of its networks. */
+bool smcr_handshake_is_direct(const struct smcr_port *port, const struct nornic_addr *gid);
+/* The GIDs of ours that links of the connection's group may use, of the family of `port`, which is the first.
+ * Returns how many, at most `max`. */
+unsigned smcr_handshake_gids(const struct smcr_conn *conn, const struct smcr_port *port,
+                             struct nornic_addr *out, unsigned max);
+
+/* --- smcr/handshake/terms.c: what version 2 settles --- */
+
+/* What we offer in a Proposal: nothing without an EID. */
+void smcr_terms_offer(const struct smcr_conn *conn, const struct smcr_port *port,
+                      struct smcr_clc_proposal *proposal);
+/* Server: what we answer to an offer, in conn->terms. False: no EID is common to both. */
+bool smcr_terms_answer(struct smcr_conn *conn, const struct smcr_clc_offer2 *offer);
+/* Client: takes what the server answered, into conn->terms. 0, or the diagnosis of our Decline. */
+uint32_t smcr_terms_take(struct smcr_conn *conn, const struct smcr_clc_accept *accept);
+/* Server: whether a Confirm repeats what we answered. 0, or the diagnosis of our Decline. */
+uint32_t smcr_terms_check(const struct smcr_conn *conn, const struct smcr_clc_accept *confirm);
 
 /* --- smcr/handshake/rmbe.c: the two ends of the data --- */
 

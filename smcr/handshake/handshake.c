@@ -43,6 +43,7 @@ static void on_timeout(struct rdma_timer *timer, uint64_t now_ns)
 void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns)
 {
     conn->timer.fire = on_timeout;
+    conn->terms.version = SMCR_CLC_VERSION;
     if (conn->config.role == SMCR_SERVER)
         smcr_handshake_await(conn, SMCR_STAGE_PROPOSAL, conn->smcr->config.times.clc_ns, now_ns);
     else
@@ -68,7 +69,7 @@ static void take_decline(struct smcr_conn *conn, uint64_t now_ns)
     }
     bool discards = decline.out_of_sync && group && !is_first &&
                     memcmp(group->peer_id.b, decline.peer_id.b, sizeof decline.peer_id.b) == 0;
-    const char *words = smcr_clc_diagnosis_name(decline.diagnosis); /* said only: SMCR-CLC-41 */
+    const char *words = smcr_clc2_diagnosis_name(decline.diagnosis); /* said only: SMCR-CLC-41 */
     smcr_handshake_fall_back(conn, decline.diagnosis, true, words ? words : "the peer declined", now_ns);
     if (discards)
         discard_group(group, now_ns);

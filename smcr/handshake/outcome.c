@@ -71,11 +71,12 @@ bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t 
 void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const char *reason, uint64_t now_ns)
 {
     struct smcr_clc_decline decline = {
+        .version = conn->terms.version,
         .out_of_sync = diagnosis == SMCR_DIAG_OUT_OF_SYNC,
         .peer_id = conn->smcr->peer_id,
         .diagnosis = diagnosis,
     };
-    uint8_t message[SMCR_DECLINE_BYTES];
+    uint8_t message[SMCR_DECLINE2_BYTES];
     size_t len_bytes = smcr_clc_build_decline(message, &decline);
     if (!smcr_handshake_tell(conn, message, len_bytes, now_ns))
         return;
@@ -89,13 +90,14 @@ size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size
 {
     if (conn->declined != SMCR_DECLINED_CROSSING)
         return 0;
-    enum smcr_crossed crossed = smcr_crossed_decline(conn->peer_id.b, bytes, len_bytes);
+    size_t decline_bytes = 0;
+    enum smcr_crossed crossed = smcr_crossed_decline(conn->peer_id.b, bytes, len_bytes, &decline_bytes);
     if (crossed != SMCR_CROSSED_MAYBE)
         conn->declined = SMCR_DECLINED_BY_US;
     if (crossed != SMCR_CROSSED_YES)
         return 0;
     conn->smcr->counters.declines_rx++;
-    return SMCR_DECLINE_BYTES;
+    return decline_bytes;
 }
 
 void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)

@@ -80,6 +80,22 @@ struct smcr_port *smcr_handshake_server_port(const struct smcr_conn *conn,
     return best;
 }
 
+bool smcr_handshake_is_direct(const struct smcr_port *port, const struct nornic_addr *gid)
+{
+    return holds(port, gid);
+}
+
+unsigned smcr_handshake_gids(const struct smcr_conn *conn, const struct smcr_port *port,
+                             struct nornic_addr *out, unsigned max)
+{
+    unsigned n = 0;
+    out[n++] = port->gid;
+    for (const struct smcr_port *other = conn->smcr->ports; other && n < max; other = other->next)
+        if (other != port && is_reachable(other, conn) && smcr_gids_fit(&other->gid, &port->gid))
+            out[n++] = other->gid;
+    return n;
+}
+
 bool smcr_handshake_has_port(const struct smcr_conn *conn)
 {
     for (const struct smcr_port *port = conn->smcr->ports; port; port = port->next) {

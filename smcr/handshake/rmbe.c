@@ -2,6 +2,7 @@
 /* What a connection gets before its end is told to the peer, and what it takes from the peer: SMCR-FC-04,
  * FC-07, SC-01 to SC-05. */
 #include <errno.h>
+#include <string.h>
 
 #include "rdma/mr.h"
 #include "smcr/conn/data.h"
@@ -16,6 +17,13 @@ int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *
     if (!group)
         return -ENOMEM;
     smcr_llc_init(group);
+    group->version = conn->terms.version;
+    if (group->version == SMCR_CLC2_VERSION) {
+        group->release = conn->terms.release;
+        memcpy(group->eid, conn->terms.eid, sizeof group->eid);
+        group->max_conns = conn->terms.max_conns;
+        group->max_links = conn->terms.max_links;
+    }
     /* The server numbers the links; the client learns it from CONFIRM LINK. */
     uint8_t number = role == SMCR_SERVER ? smcr_group_next_link_number(group) : 0;
     int err = smcr_link_create(group, port, number, &conn->link_accepted);
@@ -35,6 +43,7 @@ int smcr_handshake_join(struct smcr_conn *conn, struct smcr_group *group, uint64
 {
     conn->group = group;
     conn->peer_id = group->peer_id;
+    conn->cursor_start = smcr_cursor_start(group->version);
     smcr_group_add_conn(group, conn);
     conn->token = smcr_token_get(group, conn);
     int err = conn->token ? smcr_rmb_get_elem(group, conn) : -ENOMEM;
@@ -56,7 +65,12 @@ int smcr_handshake_own_end(struct smcr_conn *conn, const struct smcr_link *link,
         .rmbe_index = conn->rmb_index,
         .alert_token = conn->token,
         .bsize = smcr_bsize_of(conn->rmb->elem_bytes),
+        .terms = conn->terms,
+        .is_direct = true, /* no gateway is used, or the contact would have been declined */
+        .host_name = conn->smcr->config.host_name,
     };
+    if (conn->terms.version == SMCR_CLC2_VERSION && link->port)
+        out->num_gids = smcr_handshake_gids(conn, link->port, out->gids, SMCR_CLC2_MAX_GIDS);
     return smcr_conn_prepare(conn, now_ns); /* SMCR-SC-08: before it is told */
 }
 

@@ -19,7 +19,7 @@ void smcr_server_accept(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "no memory for the connection", now_ns);
         return;
     }
-    uint8_t message[SMCR_ACCEPT_BYTES];
+    uint8_t message[SMCR_CLC2_ACCEPT_BYTES];
     size_t len_bytes = smcr_clc_build_accept(message, SMCR_CLC_ACCEPT, &accept);
     smcr_handshake_await(conn, SMCR_STAGE_CONFIRM, conn->smcr->config.times.clc_ns, now_ns);
     smcr_handshake_tell(conn, message, len_bytes, now_ns);
@@ -30,11 +30,29 @@ static bool is_peer(const struct smcr_peer_id *a, const struct smcr_peer_id *b)
     return memcmp(a->b, b->b, sizeof a->b) == 0;
 }
 
+static bool has_peer_gid(const struct smcr_group *group, const struct nornic_addr *gid)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (smcr_link_counts(&group->links[i]) && nornic_addr_equal(&group->links[i].peer.gid, gid))
+            return true;
+    return nornic_addr_equal(&group->client_gid, gid);
+}
+
+/* A Proposal that offers version 2 alone need not name the client: then its GID does. */
+static bool is_of_client(const struct smcr_group *group, const struct smcr_clc_proposal *proposal)
+{
+    static const struct smcr_peer_id unnamed;
+    if (group->version == SMCR_CLC2_VERSION && is_peer(&proposal->peer_id, &unnamed))
+        return has_peer_gid(group, &proposal->v2.gid);
+    return is_peer(&group->peer_id, &proposal->peer_id);
+}
+
 static bool is_for(const struct smcr_group *group, const struct smcr_conn *conn,
                    const struct smcr_clc_proposal *proposal)
 {
-    return group->role == SMCR_SERVER && is_peer(&group->peer_id, &proposal->peer_id) &&
-           group->vlan_id == conn->config.vlan_id && strcmp(group->pnetid, conn->config.pnetid) == 0;
+    return group->role == SMCR_SERVER && group->version == conn->terms.version &&
+           is_of_client(group, proposal) && group->vlan_id == conn->config.vlan_id &&
+           strcmp(group->pnetid, conn->config.pnetid) == 0;
 }
 
 /* Joins a group that the peer has already, if there is one with room (SMCR-FC-01, SC-12). As
@@ -47,7 +65,8 @@ static int join_known_group(struct smcr_conn *conn, const struct smcr_clc_propos
             continue;
         if (group->state == SMCR_GROUP_FIRST_CONTACT)
             result = -EAGAIN;
-        struct smcr_link *link = group->state == SMCR_GROUP_USABLE ? smcr_group_pick_link(group, NULL) : NULL;
+        bool has_room = group->state == SMCR_GROUP_USABLE && group->num_conns < group->max_conns;
+        struct smcr_link *link = has_room ? smcr_group_pick_link(group, NULL) : NULL;
         if (!link)
             continue;
         int err = smcr_handshake_join(conn, group, now_ns);
@@ -59,21 +78,36 @@ static int join_known_group(struct smcr_conn *conn, const struct smcr_clc_propos
     return result;
 }
 
+/* The port for a first contact; NULL: declined. */
+static struct smcr_port *choose_port(struct smcr_conn *conn, const struct smcr_clc_proposal *proposal,
+                                     uint64_t now_ns)
+{
+    bool is_v2 = conn->terms.version == SMCR_CLC2_VERSION;
+    struct smcr_port *port = is_v2 ? smcr_handshake_client_port(conn, &proposal->v2.gid)
+                                   : smcr_handshake_server_port(conn, proposal);
+    if (port && (!is_v2 || smcr_handshake_is_direct(port, &proposal->v2.gid)))
+        return port;
+    if (!smcr_handshake_has_port(conn) || (is_v2 && !port))
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_RNIC, "no usable RNIC", now_ns);
+    else if (is_v2)
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_ROUTE, "the client's RNIC is behind a gateway", now_ns);
+    else
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_COMMON_SUBNET, "no common subnet or prefix", now_ns);
+    return NULL;
+}
+
 static void begin_first_contact(struct smcr_conn *conn, const struct smcr_clc_proposal *proposal,
                                 uint64_t now_ns)
 {
-    struct smcr_port *port = smcr_handshake_server_port(conn, proposal);
-    if (!port) {
-        if (smcr_handshake_has_port(conn))
-            smcr_handshake_decline(conn, SMCR_DIAG_NO_COMMON_SUBNET, "no common subnet or prefix", now_ns);
-        else
-            smcr_handshake_decline(conn, SMCR_DIAG_NO_RNIC, "no usable RNIC", now_ns);
+    struct smcr_port *port = choose_port(conn, proposal, now_ns);
+    if (!port)
+        return;
+    if (smcr_handshake_new_group(conn, &proposal->peer_id, port, now_ns)) {
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "no resources for a link group", now_ns);
         return;
     }
-    if (smcr_handshake_new_group(conn, &proposal->peer_id, port, now_ns))
-        smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "no resources for a link group", now_ns);
-    else
-        smcr_server_accept(conn, now_ns);
+    conn->group->client_gid = proposal->v2.gid;
+    smcr_server_accept(conn, now_ns);
 }
 
 static void choose_group(struct smcr_conn *conn, const struct smcr_clc_proposal *proposal, uint64_t now_ns)
@@ -95,14 +129,37 @@ static void choose_group(struct smcr_conn *conn, const struct smcr_clc_proposal 
     smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "no memory for the connection", now_ns);
 }
 
+/* The best version that both have: 2 wants an EID in common. False: none, and the diagnosis. */
+static bool choose_version(struct smcr_conn *conn, const struct smcr_clc_proposal *proposal,
+                           uint32_t *diagnosis, const char **reason)
+{
+    bool speaks_v2 = conn->smcr->config.num_eids > 0;
+    if (speaks_v2 && proposal->offers_v2 && smcr_terms_answer(conn, &proposal->v2))
+        return true;
+    if (speaks_v2 && proposal->version > SMCR_CLC_VERSION && !proposal->offers_v1)
+        conn->terms.version = SMCR_CLC2_VERSION; /* of the Decline */
+    if (proposal->offers_v1)
+        return true;
+    *diagnosis = SMCR_DIAG_VERSION;
+    *reason = "the peer does not offer version 1";
+    if (speaks_v2 && proposal->offers_v2) {
+        *diagnosis = proposal->v2.num_eids ? SMCR_DIAG_NO_RNIC : SMCR_DIAG_NO_UEID; /* as Linux says it */
+        *reason = "no enterprise id (EID) in common";
+    }
+    return false;
+}
+
 void smcr_server_proposal(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr *smcr = conn->smcr;
     struct smcr_clc_proposal proposal;
+    uint32_t diagnosis;
+    const char *reason;
     if (!smcr_clc_parse_proposal(smcr_clc_message(&conn->clc), conn->clc.len_bytes, &proposal)) {
         smcr_handshake_broken(conn, "a Proposal that cannot be", now_ns);
         return;
     }
+    bool has_version = choose_version(conn, &proposal, &diagnosis, &reason);
     if (smcr->config.disabled || smcr->is_retiring) {
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
@@ -111,8 +168,8 @@ void smcr_server_proposal(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, SMCR_NO_ROOM, now_ns);
         return;
     }
-    if (!proposal.offers_v1) {
-        smcr_handshake_decline(conn, SMCR_DIAG_VERSION, "the peer does not offer version 1", now_ns);
+    if (!has_version) {
+        smcr_handshake_decline(conn, diagnosis, reason, now_ns);
         return;
     }
     choose_group(conn, &proposal, now_ns);
@@ -162,21 +219,36 @@ static void confirm_subsequent(struct smcr_conn *conn, const struct smcr_clc_acc
         smcr_handshake_succeed(conn, now_ns);
 }
 
+/* SMCR-ARC-21. A client that its Proposal did not name is known from now on. */
+static bool is_the_client(struct smcr_conn *conn, const struct smcr_clc_accept *confirm)
+{
+    static const struct smcr_peer_id unnamed;
+    struct smcr_group *group = conn->group;
+    if (conn->contact == SMCR_CONTACT_FIRST && group->version == SMCR_CLC2_VERSION &&
+        is_peer(&group->peer_id, &unnamed))
+        group->peer_id = conn->peer_id = confirm->peer_id;
+    return is_peer(&confirm->peer_id, &group->peer_id);
+}
+
 void smcr_server_confirm(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_clc_accept confirm;
+    bool is_first = conn->contact == SMCR_CONTACT_FIRST;
     bool sound = smcr_clc_parse_accept(smcr_clc_message(&conn->clc), &confirm) &&
-                 is_peer(&confirm.peer_id, &conn->group->peer_id); /* SMCR-ARC-21 */
-    bool defined = sound && smcr_clc_is_defined(&confirm, conn->contact == SMCR_CONTACT_FIRST);
-    if (!sound || (!defined && conn->contact != SMCR_CONTACT_FIRST)) { /* SMCR-SC-10 */
+                 confirm.terms.version == conn->terms.version && is_the_client(conn, &confirm);
+    bool defined = sound && smcr_clc_is_defined(&confirm, is_first);
+    if (!sound || (!defined && !is_first)) { /* SMCR-SC-10 */
         smcr_handshake_broken(conn, "a Confirm that cannot be", now_ns);
         return;
     }
     smcr_clc_reader_clear(&conn->clc, &conn->smcr->mem);
+    uint32_t diagnosis = is_first ? smcr_terms_check(conn, &confirm) : 0;
     if (!defined) /* SMCR-CLC-07, SMCR-FBK-01 row 5 */
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "a buffer size or MTU that SMC-R does not have",
                                now_ns);
-    else if (conn->contact == SMCR_CONTACT_FIRST)
+    else if (diagnosis)
+        smcr_handshake_decline(conn, diagnosis, "the client does not confirm what it was told", now_ns);
+    else if (is_first)
         confirm_first_contact(conn, &confirm, now_ns);
     else
         confirm_subsequent(conn, &confirm, now_ns);

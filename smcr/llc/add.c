@@ -60,6 +60,17 @@ bool smcr_llc_take_tokens(struct smcr_group *group, const struct smcr_add_link_c
            (n < 2 || take_pair(group, m->reference_rkey_2, m->rkey_2, m->va_2));
 }
 
+bool smcr_llc_take_rtokens2(struct smcr_group *group, const struct smcr_llc_msg *m)
+{
+    for (unsigned i = 0; i < m->num_rtokens; i++) {
+        struct smcr_rtoken2 token;
+        smcr_rtoken2_get(&token, m->rtokens + (size_t)i * SMCR_RTOKEN2_BYTES);
+        if (!take_pair(group, token.reference_rkey, token.rkey, token.va))
+            return false;
+    }
+    return true;
+}
+
 bool smcr_llc_tokens_are_through(const struct smcr_llc *llc)
 {
     return llc->own_told == llc->own_total && llc->peer_left == 0;

@@ -24,6 +24,10 @@ static void answer_confirm(struct smcr_link *link, uint32_t peer_user_id, uint64
 static bool takes_server_values(struct smcr_link *link, const struct smcr_confirm_link *m)
 {
     struct smcr_group *group = link->group;
+    if (group->version == 2 && smcr_llc_exchange(group) == SMCR_LLC_FIRST_LINK) { /* CLC settled the rest */
+        link->number = group->last_link_number = m->link;
+        return m->link != 0;
+    }
     if (smcr_llc_exchange(group) != SMCR_LLC_FIRST_LINK)
         return m->link == link->number;
     if (m->link == 0 || m->max_links < 2)
@@ -46,7 +50,9 @@ void smcr_llc_confirm_link_req(struct smcr_link *link, const struct smcr_llc_msg
         smcr_llc_queue(link, m);
         return;
     }
-    if (!smcr_llc_is_peer_end(link, confirm) || !takes_server_values(link, confirm)) { /* SMCR-REC-20 */
+    bool has_cursors = group->version == 1 || m->no_eye_catcher == SMCR_NO_EYE_CATCHER;
+    if (!smcr_llc_is_peer_end(link, confirm) || !has_cursors ||
+        !takes_server_values(link, confirm)) { /* SMCR-REC-20 */
         smcr_llc_wrong(link, m, "a CONFIRM LINK for another link", now_ns);
         return;
     }
@@ -59,6 +65,12 @@ void smcr_llc_confirm_link_sent(struct smcr_link *link, uint64_t now_ns)
     if (link->state != SMCR_LINK_CONFIRMING)
         return;
     smcr_llc_link_is_active(link, link->peer_user_id, now_ns); /* SMCR-ALK-08 */
+    if (smcr_llc_exchange(group) == SMCR_LLC_FIRST_LINK &&
+        group->max_links == 1) { /* version 2.1: that is all */
+        group->past_fallback = true;
+        smcr_llc_contact_over(group, SMCR_CONTACT_OK, 0, NULL, now_ns);
+        return;
+    }
     if (smcr_llc_exchange(group) != SMCR_LLC_ADDING || group->llc.about != link)
         return;
     if (smcr_llc_is_first_contact(group))
@@ -69,12 +81,15 @@ void smcr_llc_confirm_link_sent(struct smcr_link *link, uint64_t now_ns)
 
 /* --- ADD LINK --- */
 
-static void reject(struct smcr_link *link, uint8_t number, uint8_t reason, uint64_t now_ns)
+static void reject(struct smcr_link *link, const struct smcr_llc_msg *m, uint8_t reason, uint64_t now_ns)
 {
     struct smcr_group *group = link->group;
     bool is_first = smcr_llc_is_first_contact(group);
     uint8_t message[SMCR_MSG_BYTES];
-    smcr_llc_build_reject(message, group, &link->local, number, reason);
+    if (group->version == 2)
+        smcr_llc2_build_reject(message, m);
+    else
+        smcr_llc_build_reject(message, group, &link->local, m->add_link.link, reason);
     if (!smcr_llc_send_step(link, message, SMCR_POST_ADD_LINK, now_ns) || !is_first)
         return;
     group->past_fallback = true; /* SMCR-FBK-01 row 12 */
@@ -97,11 +112,21 @@ static struct smcr_link *make_end(struct smcr_group *group, const struct smcr_ad
     return about;
 }
 
-static void accept(struct smcr_link *link, struct smcr_link *about, uint64_t now_ns)
+static void accept(struct smcr_link *link, struct smcr_link *about, const struct smcr_llc_msg *m,
+                   uint64_t now_ns)
 {
     struct smcr_group *group = link->group;
     uint8_t message[SMCR_MSG_BYTES];
     smcr_llc_begin(group, SMCR_LLC_TOKENS_AWAITED, link, about, now_ns);
+    if (group->version == 2) {
+        if (!smcr_llc_take_rtokens2(group, m)) {
+            smcr_llc_wrong(link, m, "RTokens of RMBs that are not there", now_ns);
+            return;
+        }
+        smcr_llc_enter(group, SMCR_LLC_CONFIRM_AWAITED, now_ns);
+        smcr_llc_send_add_link2(link, true, now_ns);
+        return;
+    }
     smcr_llc_begin_tokens(&group->llc, 0);
     smcr_llc_build_add_link(message, group, &about->local, about->number, true);
     smcr_llc_send_step(link, message, SMCR_POST_ADD_LINK, now_ns);
@@ -134,15 +159,19 @@ void smcr_llc_offer(struct smcr_link *link, const struct smcr_llc_msg *m, uint64
         smcr_llc_wrong(link, m, "an ADD LINK that cannot be", now_ns);
         return;
     }
+    if (group->version == 2 && group->llc.rkey.rmb) { /* whether the server knows that RMB decides the list */
+        smcr_llc_queue(link, m);
+        return;
+    }
     if (!nornic_mtu_bytes((enum nornic_mtu)offer->mtu)) { /* SMCR-LLC-31, REC-21 */
-        reject(link, offer->link, SMCR_ADD_LINK_BAD_MTU, now_ns);
+        reject(link, m, SMCR_ADD_LINK_BAD_MTU, now_ns);
         return;
     }
     struct smcr_link *about = make_end(group, offer, now_ns);
     if (about)
-        accept(link, about, now_ns);
+        accept(link, about, m, now_ns);
     else
-        reject(link, offer->link, SMCR_ADD_LINK_NO_PATH, now_ns);
+        reject(link, m, SMCR_ADD_LINK_NO_PATH, now_ns);
 }
 
 /* --- the RTokens --- */
@@ -184,6 +213,16 @@ void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns)
         return;
     struct smcr_link_end end = {.mac = port->mac, .gid = port->gid}; /* SMCR-LLC-32 */
     uint8_t message[SMCR_MSG_BYTES];
-    smcr_llc_build_add_link(message, group, &end, 0, false);
+    if (group->version == 2)
+        smcr_llc2_build_request(message, &port->gid);
+    else
+        smcr_llc_build_add_link(message, group, &end, 0, false);
     smcr_llc_send(via, message, SMCR_POST_LLC, now_ns);
+}
+
+/* The notice is not awaited: one that the server will not follow is given again by its timer. */
+void smcr_llc_request_refused(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns)
+{
+    (void)m, (void)now_ns;
+    link->group->smcr->counters.llc_discarded++;
 }

@@ -27,10 +27,14 @@ void smcr_llc_start_adding(struct smcr_group *group, uint64_t now_ns)
         cannot_offer(group, now_ns);
         return;
     }
-    uint8_t message[SMCR_MSG_BYTES];
-    smcr_llc_build_add_link(message, group, &about->local, number, false);
     group->llc.wish = SMCR_WISH_NONE;
     smcr_llc_begin(group, SMCR_LLC_OFFER_OUT, via, about, now_ns); /* T4 */
+    if (group->version == 2) {
+        smcr_llc_send_add_link2(via, false, now_ns);
+        return;
+    }
+    uint8_t message[SMCR_MSG_BYTES];
+    smcr_llc_build_add_link(message, group, &about->local, number, false);
     smcr_llc_send_step(via, message, SMCR_POST_ADD_LINK, now_ns);
 }
 
@@ -64,6 +68,29 @@ static void give_up(struct smcr_group *group, const char *cause, uint64_t now_ns
     smcr_llc_drop_new_link(group, cause, now_ns);
 }
 
+/* --- CONFIRM LINK --- */
+
+static void send_confirm_link(struct smcr_link *link, uint64_t now_ns)
+{
+    uint8_t message[SMCR_MSG_BYTES];
+    smcr_llc_build_confirm_link(message, link, false);
+    smcr_llc_send_step(link, message, SMCR_POST_LLC, now_ns);
+}
+
+/* All RTokens of the new link are told: SMCR-FC-17. */
+static void confirm_added(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr_link *about = group->llc.about;
+    if (smcr_link_send_ready(about, now_ns)) {
+        smcr_llc_drop_new_link(group, "the queue pair could not be connected", now_ns);
+        return;
+    }
+    smcr_llc_enter(group, SMCR_LLC_CONFIRM_OUT, now_ns);
+    send_confirm_link(about, now_ns);
+}
+
+/* --- answers --- */
+
 static bool is_answer(const struct smcr_link *link, const struct smcr_llc_msg *m)
 {
     const struct smcr_group *group = link->group;
@@ -95,17 +122,14 @@ void smcr_llc_add_link_rsp(struct smcr_link *link, const struct smcr_llc_msg *m,
         give_up(group, "the client's end of a new link cannot be used", now_ns);
         return;
     }
-    smcr_llc_begin_tokens(llc, smcr_rmb_count_known(group));
-    send_tokens(group, now_ns);
-}
-
-/* --- CONFIRM LINK --- */
-
-static void send_confirm_link(struct smcr_link *link, uint64_t now_ns)
-{
-    uint8_t message[SMCR_MSG_BYTES];
-    smcr_llc_build_confirm_link(message, link, false);
-    smcr_llc_send_step(link, message, SMCR_POST_LLC, now_ns);
+    if (group->version == 2 && !smcr_llc_take_rtokens2(group, m)) {
+        smcr_llc_wrong(link, m, "RTokens of RMBs that are not there", now_ns);
+    } else if (group->version == 2) {
+        confirm_added(group, now_ns);
+    } else {
+        smcr_llc_begin_tokens(llc, smcr_rmb_count_known(group));
+        send_tokens(group, now_ns);
+    }
 }
 
 void smcr_llc_cont_rsp(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns)
@@ -121,11 +145,8 @@ void smcr_llc_cont_rsp(struct smcr_link *link, const struct smcr_llc_msg *m, uin
         smcr_llc_wrong(link, m, "RTokens that do not fit what was announced", now_ns);
     } else if (!smcr_llc_tokens_are_through(llc)) {
         send_tokens(group, now_ns);
-    } else if (smcr_link_send_ready(llc->about, now_ns)) {
-        smcr_llc_drop_new_link(group, "the queue pair could not be connected", now_ns);
-    } else { /* SMCR-FC-17 */
-        smcr_llc_enter(group, SMCR_LLC_CONFIRM_OUT, now_ns);
-        send_confirm_link(llc->about, now_ns);
+    } else {
+        confirm_added(group, now_ns);
     }
 }
 
@@ -162,14 +183,19 @@ void smcr_llc_confirm_link_rsp(struct smcr_link *link, const struct smcr_llc_msg
         smcr_llc_unmatched(link, m, now_ns);
         return;
     }
-    if (!smcr_llc_is_peer_end(link, confirm) || confirm->link != link->number) { /* SMCR-REC-20 */
+    bool has_cursors = group->version == 1 || m->no_eye_catcher == SMCR_NO_EYE_CATCHER;
+    if (!smcr_llc_is_peer_end(link, confirm) || confirm->link != link->number || !has_cursors) { /* REC-20 */
         smcr_llc_wrong(link, m, "a CONFIRM LINK response for another link", now_ns);
         return;
     }
     smcr_llc_link_is_active(link, confirm->link_user_id, now_ns);
     if (smcr_llc_exchange(group) == SMCR_LLC_FIRST_LINK) {
-        settle_max_links(group, confirm->max_links);
-        smcr_llc_start_adding(group, now_ns); /* SMCR-FC-12: always */
+        if (group->version == 1)
+            settle_max_links(group, confirm->max_links);
+        if (group->max_links > 1)
+            smcr_llc_start_adding(group, now_ns); /* SMCR-FC-12: always */
+        else                                      /* version 2.1: no second link is wanted */
+            smcr_llc_contact_over(group, SMCR_CONTACT_OK, 0, NULL, now_ns);
     } else if (smcr_llc_is_first_contact(group)) {
         smcr_llc_contact_over(group, SMCR_CONTACT_OK, 0, NULL, now_ns);
     } else {

@@ -7,38 +7,69 @@
 
 /* --- sending --- */
 
-void smcr_llc_trace(struct smcr_link *link, enum smcr_trace_type type, const uint8_t *message,
-                    const char *cause, uint64_t now_ns)
+static void trace_bytes(struct smcr_link *link, enum smcr_trace_type type, const uint8_t *message,
+                        size_t len_bytes, const char *cause, uint64_t now_ns)
 {
     smcr_trace(link->group->smcr,
                (struct smcr_trace){.type = type,
                                    .group = link->group,
                                    .link = link,
                                    .message = message,
-                                   .len_bytes = SMCR_MSG_BYTES,
+                                   .len_bytes = len_bytes,
                                    .cause = cause},
                now_ns);
 }
 
-bool smcr_llc_send(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind, uint64_t now_ns)
+void smcr_llc_trace(struct smcr_link *link, enum smcr_trace_type type, const uint8_t *message,
+                    const char *cause, uint64_t now_ns)
+{
+    trace_bytes(link, type, message, SMCR_MSG_BYTES, cause, now_ns);
+}
+
+static bool send_bytes(struct smcr_link *link, const uint8_t *message, size_t len_bytes,
+                       enum smcr_post_kind kind, uint64_t now_ns)
 {
     struct smcr_post what = {.kind = kind, .value = ++link->group->llc.serial};
-    if (smcr_link_post_message(link, message, what)) {
+    if (smcr_link_post_message(link, message, len_bytes, what)) {
         smcr_link_fail(link, "an LLC message could not be sent", now_ns);
         return false;
     }
     link->group->smcr->counters.tx_llc++;
-    smcr_llc_trace(link, SMCR_TRACE_LLC_TX, message, NULL, now_ns);
+    trace_bytes(link, SMCR_TRACE_LLC_TX, message, len_bytes, NULL, now_ns);
     return true;
+}
+
+bool smcr_llc_send(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind, uint64_t now_ns)
+{
+    uint8_t v2[SMCR_MSG_BYTES];
+    if (link->group->version == 2) {
+        smcr_llc2_from_v1(link->group, message, v2);
+        message = v2;
+    }
+    return send_bytes(link, message, SMCR_MSG_BYTES, kind, now_ns);
+}
+
+/* What is sent next belongs to the exchange. */
+static void begin_step_message(struct smcr_llc *llc)
+{
+    llc->step_serial = llc->serial + 1;
+    llc->is_delivered = false;
 }
 
 bool smcr_llc_send_step(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind,
                         uint64_t now_ns)
 {
-    struct smcr_llc *llc = &link->group->llc;
-    llc->step_serial = llc->serial + 1;
-    llc->is_delivered = false;
+    begin_step_message(&link->group->llc);
     return smcr_llc_send(link, message, kind, now_ns);
+}
+
+bool smcr_llc_send_add_link2(struct smcr_link *link, bool is_response, uint64_t now_ns)
+{
+    uint8_t message[SMCR_ADD_LINK2_MAX_BYTES];
+    const struct smcr_group *group = link->group;
+    size_t len_bytes = smcr_llc2_build_add_link(message, group, link, group->llc.about, is_response);
+    begin_step_message(&link->group->llc);
+    return send_bytes(link, message, len_bytes, SMCR_POST_ADD_LINK, now_ns);
 }
 
 /* --- the exchange --- */
@@ -180,5 +211,10 @@ void smcr_llc_queue(struct smcr_link *link, const struct smcr_llc_msg *m)
     struct smcr_llc *llc = &link->group->llc;
     if (llc->num_queued == SMCR_LLC_QUEUE)
         return; /* the peer repeats what it needs, or finds a link dead */
-    llc->queue[llc->num_queued++] = (struct smcr_llc_queued){.link_number = link->number, .message = *m};
+    struct smcr_llc_queued *q = &llc->queue[llc->num_queued++];
+    *q = (struct smcr_llc_queued){.link_number = link->number, .message = *m};
+    if (m->rtokens) {
+        memcpy(llc->queued_rtokens, m->rtokens, (size_t)m->num_rtokens * SMCR_RTOKEN2_BYTES);
+        q->message.rtokens = llc->queued_rtokens;
+    }
 }

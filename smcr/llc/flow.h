@@ -5,17 +5,20 @@
 
 #include "base/base.h"
 #include "smcr/group.h"
+#include "smcr/llc/messages2.h"
 
 #define SMCR_MIN_QPN 2 /* SMCR-QP-05 */
 
 /* --- smcr/llc/exchange.c: sending, and the one exchange that runs --- */
 
-/* Posts a message; `kind`: what follows when it has arrived. False: it could not be, and the link has failed.
- * */
+/* Posts a message of SMCR_MSG_BYTES as version 1 has it, in the group's version; `kind`: what follows when it
+ * has arrived. False: it could not be, and the link has failed. */
 bool smcr_llc_send(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind, uint64_t now_ns);
 /* The same for a message of the running exchange. */
 bool smcr_llc_send_step(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind,
                         uint64_t now_ns);
+/* The same for the ADD LINK of version 2 about llc->about, request or response. */
+bool smcr_llc_send_add_link2(struct smcr_link *link, bool is_response, uint64_t now_ns);
 enum smcr_llc_exchange smcr_llc_exchange(const struct smcr_group *group);
 /* The exchange is part of a first contact. */
 static inline bool smcr_llc_is_first_contact(const struct smcr_group *group)
@@ -53,6 +56,7 @@ void smcr_llc_queue(struct smcr_link *link, const struct smcr_llc_msg *m);
 typedef void smcr_llc_handler(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns);
 smcr_llc_handler smcr_llc_confirm_link_rsp, smcr_llc_add_link_rsp, smcr_llc_cont_rsp; /* add_server.c */
 smcr_llc_handler smcr_llc_notice;                                                     /* add_server.c */
+smcr_llc_handler smcr_llc_request_refused;                                            /* add_client.c */
 smcr_llc_handler smcr_llc_confirm_link_req, smcr_llc_offer, smcr_llc_cont_req;        /* add_client.c */
 smcr_llc_handler smcr_llc_delete_link_req, smcr_llc_delete_link_rsp;                  /* delete.c */
 smcr_llc_handler smcr_llc_delete_all_req;                                             /* delete_all.c */
@@ -72,6 +76,8 @@ void smcr_llc_link_is_active(struct smcr_link *link, uint32_t peer_user_id, uint
 void smcr_llc_begin_tokens(struct smcr_llc *llc, unsigned own_total);
 /* SMCR-LLC-37, REC-24. False: they do not fit what was announced. */
 bool smcr_llc_take_tokens(struct smcr_group *group, const struct smcr_add_link_cont *m);
+/* The same for all RTokens of the peer's ADD LINK of version 2, which names each RMB that we know. */
+bool smcr_llc_take_rtokens2(struct smcr_group *group, const struct smcr_llc_msg *m);
 bool smcr_llc_tokens_are_through(const struct smcr_llc *llc);
 /* The link that is being added cannot be: it fails, or has failed already; rows 2, 3, 8 and 9 follow. */
 void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns);

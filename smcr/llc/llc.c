@@ -14,6 +14,14 @@ static void add_link_req(struct smcr_link *link, const struct smcr_llc_msg *m, u
         smcr_llc_offer(link, m, now_ns);
 }
 
+static void request_add_link(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns)
+{
+    if (link->group->role == SMCR_SERVER)
+        smcr_llc_notice(link, m, now_ns);
+    else
+        smcr_llc_wrong(link, m, "a REQUEST ADD LINK from the server", now_ns);
+}
+
 static bool is_delete_all(const struct smcr_llc_msg *m)
 {
     return m->type == SMCR_LLC_DELETE_LINK && !m->is_response && m->delete_link.all;
@@ -35,6 +43,7 @@ static const struct {
     {SMCR_LLC_ADD_LINK, add_link_req, smcr_llc_add_link_rsp},
     {SMCR_LLC_ADD_LINK_CONT, smcr_llc_cont_req, smcr_llc_cont_rsp},
     {SMCR_LLC_DELETE_LINK, delete_req, smcr_llc_delete_link_rsp},
+    {SMCR_LLC_REQUEST_ADD_LINK, request_add_link, smcr_llc_request_refused},
     {SMCR_LLC_CONFIRM_RKEY, smcr_llc_confirm_rkey_req, smcr_llc_confirm_rkey_rsp},
     {SMCR_LLC_TEST_LINK, smcr_llc_test_link_req, smcr_llc_test_link_rsp},
     {SMCR_LLC_CONFIRM_RKEY_CONT, smcr_llc_rkey_cont_req, smcr_llc_rkey_cont_rsp},
@@ -97,7 +106,7 @@ void smcr_llc_rx(struct smcr_link *link, const uint8_t *message, size_t len_byte
         smcr_llc_wrong(link, &m, "an LLC message of a type that is not known", now_ns);
         return;
     case SMCR_LLC_MALFORMED: /* SMCR-LLC-01 */
-        smcr_llc_wrong(link, &m, "an LLC message that is not 44 bytes long", now_ns);
+        smcr_llc_wrong(link, &m, "an LLC message of a wrong length", now_ns);
         return;
     }
 }

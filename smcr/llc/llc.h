@@ -19,6 +19,7 @@
 
 #include "rdma/timer.h"
 #include "smcr/llc/messages.h"
+#include "smcr/llc2_wire.h"
 #include "smcr/rmb.h"
 #include "smcr/smcr.h"
 
@@ -120,6 +121,8 @@ struct smcr_llc {
     struct smcr_llc_peer_rkey peer_rkey;
     struct smcr_llc_queued queue[SMCR_LLC_QUEUE];
     unsigned num_queued;
+    /* Of an ADD LINK of version 2 in the queue. A second one means that the server has given the first up. */
+    uint8_t queued_rtokens[SMCR_ADD_LINK2_MAX_RTOKENS * SMCR_RTOKEN2_BYTES];
 
     enum smcr_delete_all delete_all;
     struct smcr_link *delete_all_via; /* that carries it */

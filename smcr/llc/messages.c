@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LLC messages of version 1: SMCR section 10. */
+/* LLC messages of version 1: SMCR section 10; and of version 2, behind smcr/llc/messages2.h. */
 #include "smcr/llc/messages.h"
 
 #include <string.h>
@@ -7,15 +7,22 @@
 #include "net/bytes.h"
 #include "rdma/mr.h"
 #include "smcr/group.h"
+#include "smcr/llc/messages2.h"
 
 /* --- taken apart --- */
+
+/* Version 2 has but the one layout. */
+static bool sends_shifted(const struct smcr_group *group)
+{
+    return group->version == 2 || group->smcr->config.interop.shifted_add_link;
+}
 
 /* In whichever layout it came (A5). */
 static void get_add_link(const struct smcr_group *group, const uint8_t *message, struct smcr_add_link *out)
 {
     struct smcr_add_link_shifted s;
     smcr_add_link_get(out, message);
-    if (!group->smcr->config.interop.shifted_add_link && !smcr_add_link_is_shifted(out))
+    if (!sends_shifted(group) && !smcr_add_link_is_shifted(out))
         return;
     smcr_add_link_shifted_get(&s, message);
     memcpy(out->gid, s.gid, sizeof out->gid);
@@ -25,18 +32,11 @@ static void get_add_link(const struct smcr_group *group, const uint8_t *message,
     out->psn = s.psn;
 }
 
-enum smcr_llc_decoded smcr_llc_decode(const struct smcr_group *group, const uint8_t *message,
-                                      size_t len_bytes, struct smcr_llc_msg *out)
+/* What follows the head, into the member of its type. */
+static enum smcr_llc_decoded decode_body(const struct smcr_group *group, const uint8_t *message,
+                                         struct smcr_llc_msg *out)
 {
-    struct smcr_llc_head head;
-    memset(out->bytes, 0, sizeof out->bytes);
-    memcpy(out->bytes, message, len_bytes < SMCR_MSG_BYTES ? len_bytes : SMCR_MSG_BYTES);
-    smcr_llc_head_get(&head, out->bytes);
-    out->type = head.type;
-    out->is_response = head.response;
-    if (len_bytes != SMCR_MSG_BYTES || head.length != SMCR_MSG_BYTES)
-        return SMCR_LLC_MALFORMED;
-    switch (head.type) {
+    switch (out->type) {
     case SMCR_LLC_CONFIRM_LINK:
         smcr_confirm_link_get(&out->confirm_link, message);
         return SMCR_LLC_DECODED;
@@ -61,9 +61,40 @@ enum smcr_llc_decoded smcr_llc_decode(const struct smcr_group *group, const uint
     case SMCR_LLC_DELETE_RKEY:
         smcr_delete_rkey_get(&out->delete_rkey, message);
         return SMCR_LLC_DECODED;
+    case SMCR_LLC_REQUEST_ADD_LINK:
+        return group->version == 2 ? SMCR_LLC_DECODED : SMCR_LLC_UNKNOWN;
     }
-    return head.type >= SMCR_LLC_FIRST_IGNORABLE && head.type <= SMCR_LLC_LAST_IGNORABLE ? SMCR_LLC_IGNORABLE
+    return out->type >= SMCR_LLC_FIRST_IGNORABLE && out->type <= SMCR_LLC_LAST_IGNORABLE ? SMCR_LLC_IGNORABLE
                                                                                          : SMCR_LLC_UNKNOWN;
+}
+
+static enum smcr_llc_decoded decode_v2(const struct smcr_group *group, const uint8_t *message,
+                                       size_t len_bytes, struct smcr_llc_msg *out)
+{
+    uint8_t v1[SMCR_MSG_BYTES];
+    if (!smcr_llc2_to_v1(message, len_bytes, v1))
+        return SMCR_LLC_MALFORMED;
+    out->type = v1[0];
+    enum smcr_llc_decoded decoded = decode_body(group, v1, out);
+    if (decoded == SMCR_LLC_DECODED && !smcr_llc2_get_more(message, len_bytes, out))
+        return SMCR_LLC_MALFORMED;
+    return decoded;
+}
+
+enum smcr_llc_decoded smcr_llc_decode(const struct smcr_group *group, const uint8_t *message,
+                                      size_t len_bytes, struct smcr_llc_msg *out)
+{
+    struct smcr_llc_head head;
+    memset(out, 0, sizeof *out);
+    memcpy(out->bytes, message, len_bytes < SMCR_MSG_BYTES ? len_bytes : SMCR_MSG_BYTES);
+    smcr_llc_head_get(&head, out->bytes);
+    out->type = head.type;
+    out->is_response = head.response;
+    if (group->version == 2)
+        return decode_v2(group, message, len_bytes, out);
+    if (len_bytes != SMCR_MSG_BYTES || head.length != SMCR_MSG_BYTES)
+        return SMCR_LLC_MALFORMED;
+    return decode_body(group, message, out);
 }
 
 /* --- put together: what is not named is zero --- */
@@ -108,7 +139,7 @@ void smcr_llc_build_confirm_link(uint8_t *message, const struct smcr_link *link,
 
 static void put_add_link(uint8_t *message, const struct smcr_group *group, const struct smcr_add_link *m)
 {
-    if (!group->smcr->config.interop.shifted_add_link) {
+    if (!sends_shifted(group)) {
         smcr_add_link_put(message, m);
         return;
     }

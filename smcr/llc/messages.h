@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LLC messages of version 1: taken apart once, where they come in, and put together where they leave. SMCR
+/* LLC messages: taken apart once, where they come in, and put together where they leave. SMCR
  * section 10. */
 #ifndef NORNIC_SMCR_LLC_MESSAGES_H
 #define NORNIC_SMCR_LLC_MESSAGES_H
@@ -29,13 +29,18 @@ struct smcr_llc_msg {
         struct smcr_delete_rkey delete_rkey;
     };
     uint8_t bytes[SMCR_MSG_BYTES]; /* as it came, for traces */
+    uint8_t no_eye_catcher;        /* of CONFIRM LINK, version 2: SMCR_NO_EYE_CATCHER */
+    uint8_t max_conns;             /* of the same */
+    bool is_direct;                /* of ADD LINK, version 2: the sender needs no gateway */
+    unsigned num_rtokens;          /* of the same, */
+    const uint8_t *rtokens;        /* SMCR_RTOKEN2_BYTES each; valid while the message is handled */
 };
 
 enum smcr_llc_decoded {
     SMCR_LLC_DECODED,
     SMCR_LLC_IGNORABLE, /* a type that later versions may define (SMCR-LLC-02) */
     SMCR_LLC_UNKNOWN,   /* a type that is not known */
-    SMCR_LLC_MALFORMED, /* not SMCR_MSG_BYTES long (SMCR-LLC-01); `bytes` is padded or cut */
+    SMCR_LLC_MALFORMED, /* not as long as it has to be (SMCR-LLC-01); `bytes` is padded or cut */
 };
 enum smcr_llc_decoded smcr_llc_decode(const struct smcr_group *group, const uint8_t *message,
                                       size_t len_bytes, struct smcr_llc_msg *out);

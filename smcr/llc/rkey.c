@@ -155,13 +155,16 @@ void smcr_llc_delete_rkey_rsp(struct smcr_link *link, const struct smcr_llc_msg 
     struct smcr_group *group = link->group;
     struct smcr_llc_rkey *x = &group->llc.rkey;
     const struct smcr_delete_rkey *m = &message->delete_rkey;
-    if (m->count == 0 || !is_awaited(link, SMCR_LLC_DELETE_RKEY, get_be32(m->rkeys))) {
+    /* Of version 2 the answer does not say which keys it is about. */
+    uint32_t rkey = group->version == 2 ? x->head_rkey : get_be32(m->rkeys);
+    if (m->count == 0 || !is_awaited(link, SMCR_LLC_DELETE_RKEY, rkey)) {
         smcr_llc_unmatched(link, message, now_ns);
         return;
     }
     /* There is no flag for "later" (A11): a mask beyond our one key, or links that changed, mean it. One that
-     * the peer does not know is gone there. */
-    if (m->negative && (m->error_mask == ALL_KEYS_FAIL || x->generation != group->llc.generation)) {
+     * the peer does not know is gone there. Of version 2 the mask is a number, and the peer answers later. */
+    if (m->negative && group->version == 1 &&
+        (m->error_mask == ALL_KEYS_FAIL || x->generation != group->llc.generation)) {
         refused(group, now_ns);
         return;
     }

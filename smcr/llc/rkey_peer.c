@@ -14,6 +14,17 @@ static bool refuses_rkeys(const struct smcr_group *group)
     return group->state != SMCR_GROUP_USABLE || group->llc.step != SMCR_LLC_IDLE;
 }
 
+/* Version 2 has no flag for "later" in DELETE RKEY, and Linux ends connections for a CONFIRM RKEY that is
+ * refused: there it waits for the exchange that runs. */
+static bool waits(struct smcr_link *link, const struct smcr_llc_msg *m)
+{
+    const struct smcr_group *group = link->group;
+    bool does = group->version == 2 && group->state == SMCR_GROUP_USABLE && refuses_rkeys(group);
+    if (does)
+        smcr_llc_queue(link, m);
+    return does;
+}
+
 static bool echo(struct smcr_link *link, const struct smcr_llc_msg *m, bool is_negative, bool is_retry,
                  uint64_t now_ns)
 {
@@ -93,6 +104,8 @@ void smcr_llc_confirm_rkey_req(struct smcr_link *link, const struct smcr_llc_msg
         smcr_llc_wrong(link, message, "a CONFIRM RKEY for more links than there can be", now_ns);
         return;
     }
+    if (waits(link, message))
+        return;
     smcr_llc_peer_rkey_forget(group); /* it begins anew: SMCR-RKY-05 */
     if (refuses_rkeys(group)) {
         echo(link, message, true, true, now_ns);
@@ -159,6 +172,14 @@ static uint8_t delete_keys(struct smcr_link *link, const struct smcr_delete_rkey
     return unknown;
 }
 
+static uint8_t count_bits(uint8_t mask)
+{
+    uint8_t n = 0;
+    for (; mask; mask &= (uint8_t)(mask - 1))
+        n++;
+    return n;
+}
+
 void smcr_llc_delete_rkey_req(struct smcr_link *link, const struct smcr_llc_msg *message, uint64_t now_ns)
 {
     struct smcr_delete_rkey m = message->delete_rkey;
@@ -166,8 +187,14 @@ void smcr_llc_delete_rkey_req(struct smcr_link *link, const struct smcr_llc_msg 
         smcr_llc_wrong(link, message, "a DELETE RKEY for a number of keys that cannot be", now_ns);
         return;
     }
+    if (waits(link, message))
+        return;
     uint8_t answer[SMCR_MSG_BYTES] = {0};
     m.error_mask = refuses_rkeys(link->group) ? 0xff : delete_keys(link, &m, now_ns); /* SMCR-SER-04 */
+    if (link->group->version == 2) { /* the number of unknown keys, and no keys */
+        m.error_mask = count_bits(m.error_mask);
+        memset(m.rkeys, 0, sizeof m.rkeys);
+    }
     m.negative = m.error_mask != 0;
     m.response = 1;
     smcr_delete_rkey_put(answer, &m);

@@ -119,7 +119,7 @@ static bool is_atomic(const struct work *w)
            w->wr.opcode == NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP;
 }
 
-/* The word at the peer of side `i`: as after the atomics that have completed, and perhaps some of the next. */
+/* The word at the peer of side `i`: as after the atomics that are complete, and perhaps some of the next. */
 static void check_word(const struct pair *p, int i)
 {
     const struct pair_side *side = &p->sides[i];

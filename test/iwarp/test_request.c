@@ -331,7 +331,7 @@ Test(request, a_fence_waits_for_the_answers_before_it)
     peer_expect(&p, &s, IWARP_OP_SEND, &u);
 }
 
-/* covers: IWARP-DDP-12, IWARP-FPDU-06 */
+/* covers: IWARP-DDP-12, IWARP-FPDU-06, IWARP-ORD-04 */
 Test(request, a_send_completes_when_tcp_took_all_of_it)
 {
     uint32_t count, len = 0;

@@ -23,7 +23,6 @@ void side_make(struct side *s, uint64_t seed, const struct side_options *options
     const struct rdma_cq_config cq_config = {.capacity = o->cq_entries ? o->cq_entries : 512};
     test_alloc_init(&s->alloc);
     s->memory = aligned_alloc(64, SIDE_BYTES);
-    memset(s->memory, 0, SIDE_BYTES);
     cr_assert_eq(rdma_domain_create(&s->alloc.mem, &source, 64, &s->domain), 0);
     rdma_domain_on_event(s->domain, on_event, s);
     cr_assert_eq(rdma_pd_create(s->domain, &s->pd), 0);
@@ -33,6 +32,13 @@ void side_make(struct side *s, uint64_t seed, const struct side_options *options
     const struct rdma_srq_config srq_config = {.max_wr = 8, .max_sge = 2};
     if (o->has_srq)
         cr_assert_eq(rdma_srq_create(s->pd, &srq_config, &s->srq), 0);
+    s->options = *o;
+    side_renew(s);
+}
+
+static void make_qp(struct side *s)
+{
+    const struct side_options *o = &s->options;
     const struct iwarp_qp_config config = {
         .srq = s->srq,
         .mem = &s->alloc.mem,
@@ -53,6 +59,18 @@ void side_make(struct side *s, uint64_t seed, const struct side_options *options
         .sends_extensions = !o->no_extensions,
     };
     cr_assert_eq(iwarp_qp_create(&config, &s->qp), 0);
+}
+
+void side_renew(struct side *s)
+{
+    struct nornic_wc wc;
+    if (s->qp)
+        iwarp_qp_destroy(s->qp);
+    while (side_poll(s, &wc))
+        ;
+    s->event_count = 0;
+    memset(s->memory, 0, SIDE_BYTES);
+    make_qp(s);
 }
 
 void side_free(struct side *s)

@@ -20,7 +20,16 @@
     (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | \
      NORNIC_ACCESS_REMOTE_ATOMIC | NORNIC_ACCESS_MW_BIND)
 
+/* What differs from the usual queue pair. All zero is the usual one: 64 WQEs each way, 4 SGEs, 64 octets
+ * inline, every request signalled, depths of 4, extensions on. */
+struct side_options {
+    uint16_t max_ird, max_ord;
+    bool no_extensions, has_srq;
+    uint32_t cq_entries;
+};
+
 struct side {
+    struct side_options options;
     struct test_alloc alloc;
     struct test_random rnd;
     struct rdma_domain *domain;
@@ -34,15 +43,10 @@ struct side {
     unsigned event_count;
 };
 
-/* What differs from the usual queue pair. All zero is the usual one: 64 WQEs each way, 4 SGEs, 64 octets
- * inline, every request signalled, depths of 4, extensions on. */
-struct side_options {
-    uint16_t max_ird, max_ord;
-    bool no_extensions, has_srq;
-    uint32_t cq_entries;
-};
-
 void side_make(struct side *s, uint64_t seed, const struct side_options *options);
+/* Another queue pair on the same objects, in the place of the one there is; memory is zero again, and nothing
+ * waits in the CQ. */
+void side_renew(struct side *s);
 /* Fails the test if something is not freed. */
 void side_free(struct side *s);
 

@@ -27,18 +27,19 @@ Test(smcr_cursor, SMCR_CDC_10_moves_as_positions_do)
         for (unsigned i = 0; i < 60; i++) {
             uint64_t used = produced - consumed;
             uint32_t n = (uint32_t)test_random_between(&r, 0, i % 5 == 0 ? cap - used : (cap - used) / 3);
-            p = smcr_cursor_advance(p, n, elem);
+            p = smcr_cursor_advance(SMCR_CURSOR_START, p, n, elem);
             produced += n;
             n = (uint32_t)test_random_between(&r, 0, i % 7 == 0 ? 0 : produced - consumed);
-            c = smcr_cursor_advance(c, n, elem);
+            c = smcr_cursor_advance(SMCR_CURSOR_START, c, n, elem);
             consumed += n;
             struct smcr_cursor want_p = at(produced, elem), want_c = at(consumed, elem);
             cr_assert(p.offset_bytes == want_p.offset_bytes && p.wrap == want_p.wrap, "seed %d", (int)seed);
             cr_assert(c.offset_bytes == want_c.offset_bytes && c.wrap == want_c.wrap, "seed %d", (int)seed);
-            cr_assert(smcr_cursor_is_valid(&p, elem));
-            cr_assert_eq(smcr_cursor_distance(&c, &p, elem), (int64_t)(produced - consumed), "seed %d",
-                         (int)seed);
-            cr_assert_eq(smcr_cursor_distance(&p, &c, elem), (int64_t)(consumed - produced));
+            cr_assert(smcr_cursor_is_valid(SMCR_CURSOR_START, &p, elem));
+            cr_assert_eq(smcr_cursor_distance(SMCR_CURSOR_START, &c, &p, elem),
+                         (int64_t)(produced - consumed), "seed %d", (int)seed);
+            cr_assert_eq(smcr_cursor_distance(SMCR_CURSOR_START, &p, &c, elem),
+                         (int64_t)(consumed - produced));
         }
     }
 }

@@ -44,8 +44,10 @@ int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t 
     return 0;
 }
 
-int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struct smcr_post what)
+int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_t len_bytes,
+                           struct smcr_post what)
 {
+    cr_assert_eq(len_bytes, SMCR_MSG_BYTES);
     struct rig *rig = the_rig;
     cr_assert_eq(link->state, SMCR_LINK_ACTIVE);
     cr_assert_gt(smcr_link_room(link), 0);
@@ -263,6 +265,7 @@ static void make_instance(struct rig *rig)
 static void make_group(struct rig *rig)
 {
     rig->group.smcr = &rig->smcr;
+    rig->group.version = 1;
     for (unsigned i = 0; i < RIG_LINKS; i++) {
         struct smcr_link *link = &rig->group.links[i];
         link->group = &rig->group;
@@ -313,6 +316,7 @@ struct rig *rig_new_in_handshake(uint32_t elem_bytes, uint32_t peer_elem_bytes, 
     conn->peer_index = RIG_PEER_RMBE;
     rig->peer_rmb.elems[RIG_PEER_RMBE - 1] = conn;
     conn->peer_elem_bytes = peer_elem_bytes;
+    conn->cursor_start = SMCR_CURSOR_START;
     conn->peer_token = rig->peer_token = RIG_PEER;
     cr_assert_eq(smcr_conn_prepare(conn, rig->now_ns), 0);
     return rig;
@@ -491,7 +495,7 @@ void rig_peer_writes(struct rig *rig, const void *bytes, uint32_t n)
         memcpy(elem + rig->peer_producer.offset_bytes, p, tail);
         memcpy(elem + SMCR_CURSOR_START, p + tail, n - tail);
     }
-    rig->peer_producer = smcr_cursor_advance(rig->peer_producer, n, rig->rmb.elem_bytes);
+    rig->peer_producer = smcr_cursor_advance(SMCR_CURSOR_START, rig->peer_producer, n, rig->rmb.elem_bytes);
 }
 
 void rig_peer_sends(struct rig *rig, const void *bytes, uint32_t n)
@@ -503,7 +507,8 @@ void rig_peer_sends(struct rig *rig, const void *bytes, uint32_t n)
 
 void rig_peer_reads(struct rig *rig, uint32_t n)
 {
-    rig->peer_consumer = smcr_cursor_advance(rig->peer_consumer, n, rig->conn->peer_elem_bytes);
+    rig->peer_consumer =
+        smcr_cursor_advance(SMCR_CURSOR_START, rig->peer_consumer, n, rig->conn->peer_elem_bytes);
     struct smcr_cdc cdc = rig_peer_cdc(rig);
     rig_take(rig, &cdc);
 }

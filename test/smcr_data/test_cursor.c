@@ -7,23 +7,23 @@
 
 static void expect(struct smcr_cursor from, uint32_t n, uint32_t offset, uint16_t wrap)
 {
-    struct smcr_cursor to = smcr_cursor_advance(from, n, ELEM);
+    struct smcr_cursor to = smcr_cursor_advance(SMCR_CURSOR_START, from, n, ELEM);
     cr_assert_eq(to.offset_bytes, offset);
     cr_assert_eq(to.wrap, wrap);
-    cr_assert_eq(smcr_cursor_distance(&from, &to, ELEM), n);
+    cr_assert_eq(smcr_cursor_distance(SMCR_CURSOR_START, &from, &to, ELEM), n);
 }
 
 /* covers: SMCR-CDC-08 */
 Test(cursor, SMCR_CDC_08_the_eye_catcher_is_no_place_for_a_cursor)
 {
     cr_assert_eq(SMCR_CURSOR_START, 4);
-    cr_assert_eq(smcr_cap_bytes(ELEM), 9996);
+    cr_assert_eq(smcr_cap_bytes(SMCR_CURSOR_START, ELEM), 9996);
     for (uint32_t offset = 0; offset < 4; offset++)
-        cr_assert_not(smcr_cursor_is_valid(&(struct smcr_cursor){offset, 0}, ELEM));
-    cr_assert(smcr_cursor_is_valid(&(struct smcr_cursor){4, 0}, ELEM));
-    cr_assert(smcr_cursor_is_valid(&(struct smcr_cursor){9999, 9}, ELEM));
-    cr_assert_not(smcr_cursor_is_valid(&(struct smcr_cursor){10000, 0}, ELEM));
-    cr_assert_not(smcr_cursor_is_valid(&(struct smcr_cursor){UINT32_MAX, 0}, ELEM));
+        cr_assert_not(smcr_cursor_is_valid(SMCR_CURSOR_START, &(struct smcr_cursor){offset, 0}, ELEM));
+    cr_assert(smcr_cursor_is_valid(SMCR_CURSOR_START, &(struct smcr_cursor){4, 0}, ELEM));
+    cr_assert(smcr_cursor_is_valid(SMCR_CURSOR_START, &(struct smcr_cursor){9999, 9}, ELEM));
+    cr_assert_not(smcr_cursor_is_valid(SMCR_CURSOR_START, &(struct smcr_cursor){10000, 0}, ELEM));
+    cr_assert_not(smcr_cursor_is_valid(SMCR_CURSOR_START, &(struct smcr_cursor){UINT32_MAX, 0}, ELEM));
 }
 
 /* SMCR section 22, the check vectors behind the examples. */
@@ -50,18 +50,19 @@ Test(cursor, SMCR_CDC_09_wraps_are_counted_modulo_2_to_16)
 Test(cursor, SMCR_CDC_11_equal_offsets_are_empty_or_full_by_the_wraps)
 {
     struct smcr_cursor consumer = {1004, 1}, empty = {1004, 1}, full = {1004, 2};
-    cr_assert_eq(smcr_cursor_distance(&consumer, &empty, ELEM), 0);
-    cr_assert_eq(smcr_cursor_distance(&consumer, &full, ELEM), 9996);
+    cr_assert_eq(smcr_cursor_distance(SMCR_CURSOR_START, &consumer, &empty, ELEM), 0);
+    cr_assert_eq(smcr_cursor_distance(SMCR_CURSOR_START, &consumer, &full, ELEM), 9996);
 }
 
 /* covers: SMCR-CDC-10, SMCR-CDC-12 */
 Test(cursor, SMCR_CDC_12_what_is_behind_or_too_far_shows)
 {
     struct smcr_cursor at = {1004, 5};
-    cr_assert_lt(smcr_cursor_distance(&at, &(struct smcr_cursor){1003, 5}, ELEM), 0);
-    cr_assert_lt(smcr_cursor_distance(&at, &(struct smcr_cursor){1005, 4}, ELEM), 0);
-    cr_assert_gt(smcr_cursor_distance(&at, &(struct smcr_cursor){1005, 6}, ELEM), 9996);
-    cr_assert_lt(smcr_cursor_distance(&at, &(struct smcr_cursor){1004, 5 + 0x8000}, ELEM), 0);
+    cr_assert_lt(smcr_cursor_distance(SMCR_CURSOR_START, &at, &(struct smcr_cursor){1003, 5}, ELEM), 0);
+    cr_assert_lt(smcr_cursor_distance(SMCR_CURSOR_START, &at, &(struct smcr_cursor){1005, 4}, ELEM), 0);
+    cr_assert_gt(smcr_cursor_distance(SMCR_CURSOR_START, &at, &(struct smcr_cursor){1005, 6}, ELEM), 9996);
+    cr_assert_lt(smcr_cursor_distance(SMCR_CURSOR_START, &at, &(struct smcr_cursor){1004, 5 + 0x8000}, ELEM),
+                 0);
 }
 
 /* covers: SMCR-CDC-04 */

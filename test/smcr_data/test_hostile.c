@@ -42,7 +42,7 @@ static void send_anything(struct rig *rig)
     uint32_t advance = draw(2) ? draw(2000) : 0;
     struct smcr_cursor producer = data ? data->rx.producer : (struct smcr_cursor){4, 0};
     struct smcr_cursor consumer = data ? data->tx.cursor : (struct smcr_cursor){4, 0};
-    producer = smcr_cursor_advance(producer, advance, ELEM);
+    producer = smcr_cursor_advance(SMCR_CURSOR_START, producer, advance, ELEM);
     bool wild = draw(100) == 0;
     cdc.producer_cursor = wild ? twist(producer.offset_bytes) : producer.offset_bytes;
     cdc.producer_wrap = (uint16_t)(wild ? twist(producer.wrap) : producer.wrap);

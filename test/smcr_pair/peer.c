@@ -217,7 +217,7 @@ void peer_write(struct peer_conn *conn, unsigned link, const uint8_t *bytes, uin
         n = n < len_bytes ? n : len_bytes;
         n = n < 4096 ? n : 4096;
         raw_write(l->raw, bytes, n, base + conn->producer.offset_bytes, rkey);
-        conn->producer = smcr_cursor_advance(conn->producer, n, elem_bytes);
+        conn->producer = smcr_cursor_advance(SMCR_CURSOR_START, conn->producer, n, elem_bytes);
         bytes += n;
         len_bytes -= n;
     }

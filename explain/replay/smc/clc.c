@@ -37,7 +37,7 @@ static void begin(struct smcplay *s, struct smcplay_conn *c, const struct explai
         .local_port = c->port[c->is_own_server],
         .remote_port = c->port[!c->is_own_server],
         .vlan_id = s->port_count ? s->ports[0].vlan_id : 0,
-        .rcvbuf_bytes = own ? smcr_cap_bytes(smcplay_elem_bytes(own)) : 0,
+        .rcvbuf_bytes = own ? smcr_cap_bytes(SMCR_CURSOR_START, smcplay_elem_bytes(own)) : 0,
         .sndbuf_bytes = BUFFER_BYTES,
         .tcp = {.send = tcp_send, .reset = tcp_reset},
         .ctx = c,

@@ -418,8 +418,10 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
         smcplay_image_place(&c->image, &l->recorded, &to);
         err = learn_stream(c, &to, &cdc.has_data);
         uint32_t elem = smcplay_elem_bytes(smcplay_own(c));
-        int64_t n = smcr_cursor_is_valid(&read, elem) ? smcr_cursor_distance(&c->consumer, &read, elem) : 0;
-        if (n > 0 && n <= smcr_cap_bytes(elem)) {
+        int64_t n = smcr_cursor_is_valid(SMCR_CURSOR_START, &read, elem)
+                        ? smcr_cursor_distance(SMCR_CURSOR_START, &c->consumer, &read, elem)
+                        : 0;
+        if (n > 0 && n <= smcr_cap_bytes(SMCR_CURSOR_START, elem)) {
             c->consumer = read;
             c->consumed += (uint64_t)n;
         }

@@ -61,10 +61,10 @@ void smcplay_image_free(struct smcplay_image *image)
 
 int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr_cursor *to)
 {
-    if (!image->elem_bytes || !smcr_cursor_is_valid(to, image->elem_bytes))
+    if (!image->elem_bytes || !smcr_cursor_is_valid(SMCR_CURSOR_START, to, image->elem_bytes))
         return -1;
-    int64_t n = smcr_cursor_distance(&image->cursor, to, image->elem_bytes);
-    return n <= smcr_cap_bytes(image->elem_bytes) ? n : -1;
+    int64_t n = smcr_cursor_distance(SMCR_CURSOR_START, &image->cursor, to, image->elem_bytes);
+    return n <= smcr_cap_bytes(SMCR_CURSOR_START, image->elem_bytes) ? n : -1;
 }
 
 void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, const struct smcr_cursor *to)
@@ -91,7 +91,7 @@ bool smcplay_image_next(struct smcplay_image *image, uint8_t *byte)
     bool is_known = image->known[at];
     *byte = image->bytes[at];
     image->known[at] = 0;
-    image->cursor = smcr_cursor_advance(image->cursor, 1, image->elem_bytes);
+    image->cursor = smcr_cursor_advance(SMCR_CURSOR_START, image->cursor, 1, image->elem_bytes);
     image->position++;
     return is_known;
 }
