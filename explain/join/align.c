@@ -120,6 +120,14 @@ static bool take_points(const struct explain_join *j, uint32_t lane, int from, s
     return true;
 }
 
+/* Whether the one supposition explains the times better than the other: without leaving any out, or else with
+ * more room. */
+static bool is_better(const struct explain_clock *one, const struct explain_clock *other)
+{
+    bool is_whole = one->room_ns >= 0 && !one->strays, is_other_whole = other->room_ns >= 0 && !other->strays;
+    return is_whole != is_other_whole ? is_whole : one->room_ns > other->room_ns;
+}
+
 /* Tries both suppositions: the lane comes from the end of capture 0, or goes there. */
 static int fit(struct explain_join *j, uint32_t lane, const struct points *there, const struct points *back)
 {
@@ -129,7 +137,7 @@ static int fit(struct explain_join *j, uint32_t lane, const struct points *there
         err = explain_clock_fit(&other, back->at, back->count, there->at, there->count);
     if (err)
         return err;
-    bool is_turned = !c->is_one_way && other.room_ns > c->room_ns;
+    bool is_turned = !c->is_one_way && is_better(&other, c);
     if (is_turned)
         *c = other;
     j->lanes[lane].from = is_turned;
@@ -154,7 +162,8 @@ static int fit_all(struct explain_join *j, uint32_t lane, uint32_t back)
     int err = is_taken ? explain_clock_fit(&all, out.at, out.count, in.at, in.count) : -ENOMEM;
     free(out.at);
     free(in.at);
-    if (!err && !all.is_one_way && !all.is_inconsistent && all.piece_count <= j->summary.clock.piece_count)
+    if (!err && !all.is_one_way && !all.is_inconsistent && all.piece_count <= j->summary.clock.piece_count &&
+        (!all.strays || j->summary.clock.strays))
         j->summary.clock = all;
     return err;
 }

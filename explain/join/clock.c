@@ -10,7 +10,12 @@
  *
  * The room is a concave function of the slope (a minimum of lines less a maximum of lines), so that its
  * greatest value is found by dividing. Where no slope leaves room, a clock was set, or its rate was
- * changed: the capture is halved in time until each piece has a line. */
+ * changed: the capture is halved in time until each piece has a line.
+ *
+ * Where no pieces do either, or the room is next to none, a few points are none of the same packet: of one
+ * that was sent again with the same bytes each capture has another copy. Then the line is taken that nearly
+ * all points leave room for, the quickest sixteenth of each direction aside, and points on its wrong side are
+ * left out, if they are so few, and lie among others. */
 #include "explain/join/clock.h"
 
 #include <errno.h>
@@ -22,6 +27,11 @@
 #define PIECES_DEEP 6    /* halvings: 2^6 pieces at the most */
 #define PIECE_LEAST 4    /* points in a piece */
 #define STEADY      0.95 /* so much of the room without drift is no reason to speak of drift */
+#define STRAYS_OF   16   /* one of so many points may be left out */
+#define STRAYS_ROW  3    /* not so many at the begin or end of a direction: there a clock was set */
+#define ROOM_LEAST  1000 /* ns: a shorter round trip is none, */
+#define ROOM_SHARE  16   /* where nearly all leave room for one so many times as long */
+#define SAMPLES_MAX 512  /* points of a direction by which the line of nearly all is found */
 
 /* Points sorted by x; in a band only those of a hull. */
 struct points {
@@ -208,6 +218,89 @@ static void fit_one_way(struct explain_clock *c, struct points out, struct point
     add_piece(c, -INFINITY, offset, 0);
 }
 
+/* --- where some points are of two packets --- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What a slope leaves for the offset above (`sign` 1) or below (-1), but for the quickest sixteenth. */
+static double nearly_all(struct points p, double sign, double slope)
+{
+    double values[SAMPLES_MAX];
+    size_t every = p.count / SAMPLES_MAX + 1, n = 0;
+    for (size_t i = 0; i < p.count; i += every)
+        values[n++] = sign * (p.at[i].y - slope * p.at[i].x);
+    qsort(values, n, sizeof *values, by_value);
+    return sign * values[n / STRAYS_OF];
+}
+
+static double nearly_all_room(const struct band *b, double slope)
+{
+    return nearly_all(b->out, 1, slope) - nearly_all(b->back, -1, slope);
+}
+
+static double widest_of_nearly_all(const struct band *b)
+{
+    double low = -EXPLAIN_DRIFT_MAX, high = EXPLAIN_DRIFT_MAX;
+    for (unsigned i = 0; i < STEPS; i++) {
+        double third = (high - low) / 3;
+        if (nearly_all_room(b, low + third) < nearly_all_room(b, high - third))
+            low += third;
+        else
+            high -= third;
+    }
+    double slope = (low + high) / 2;
+    return nearly_all_room(b, 0) >= STEADY * nearly_all_room(b, slope) ? 0 : slope;
+}
+
+/* The points above (`sign` 1) or below (-1) the line, written to `to`; none where those on the other side
+ * are too many, or a row of the first or the last. */
+static struct points on_side(struct points p, double sign, double slope, double offset,
+                             struct explain_clock_point *to)
+{
+    size_t n = 0, first = p.count, last = 0;
+    for (size_t i = 0; i < p.count; i++) {
+        if (sign * (p.at[i].y - slope * p.at[i].x - offset) < 0)
+            continue;
+        to[n++] = p.at[i];
+        first = n == 1 ? i : first;
+        last = i;
+    }
+    bool is_kept =
+        p.count - n <= p.count / STRAYS_OF && first < STRAYS_ROW && p.count - 1 - last < STRAYS_ROW;
+    return (struct points){to, is_kept ? n : 0};
+}
+
+/* Takes the line that nearly all points leave room for, if they do. 0 or -ENOMEM. */
+static int fit_nearly_all(struct explain_clock *c, struct points out, struct points back,
+                          struct explain_clock_point *scratch)
+{
+    struct band all = {.out = out, .back = back};
+    struct explain_clock_point *kept = malloc((out.count + back.count) * sizeof *kept);
+    if (!kept)
+        return -ENOMEM;
+    double slope = widest_of_nearly_all(&all);
+    double offset = (nearly_all(out, 1, slope) + nearly_all(back, -1, slope)) / 2;
+    struct points o = on_side(out, 1, slope, offset, kept),
+                  k = on_side(back, -1, slope, offset, kept + o.count);
+    struct explain_clock line = *c;
+    line.piece_count = 0;
+    line.is_inconsistent = false;
+    line.error_ns = 0;
+    line.strays = out.count - o.count + back.count - k.count;
+    if (o.count && k.count) {
+        fit_part(&line, o, k, -INFINITY, 0, scratch);
+        bool is_wider = c->is_inconsistent || line.room_ns >= ROOM_SHARE * ROOM_LEAST;
+        if (line.piece_count == 1 && !line.is_inconsistent && is_wider)
+            *c = line;
+    }
+    free(kept);
+    return 0;
+}
+
 int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point *out, size_t out_count,
                       const struct explain_clock_point *back, size_t back_count)
 {
@@ -216,6 +309,7 @@ int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point 
     c->is_one_way = c->is_inconsistent = false;
     c->room_ns = -INFINITY;
     c->error_ns = 0;
+    c->strays = 0;
     if (!out_count || !back_count) {
         fit_one_way(c, o, k);
         return 0;
@@ -224,8 +318,10 @@ int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point 
     if (!scratch)
         return -ENOMEM;
     fit_part(c, o, k, -INFINITY, 0, scratch);
+    bool is_strange = c->is_inconsistent || (c->piece_count == 1 && c->room_ns < ROOM_LEAST);
+    int err = is_strange ? fit_nearly_all(c, o, k, scratch) : 0;
     free(scratch);
-    return 0;
+    return err;
 }
 
 bool explain_clock_has_drift(const struct explain_clock *c)

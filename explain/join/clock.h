@@ -28,8 +28,9 @@ struct explain_clock {
     unsigned piece_count; /* more than 1: the clocks do not run evenly to each other */
     bool is_one_way;      /* packets went one way only: the offset is such that the quickest took no time */
     bool is_inconsistent; /* no clocks are such that every packet came after it left */
-    double error_ns;      /* the offset is known to plus or minus this: what other lines are possible */
-    double room_ns;       /* that round trip with one piece; negative: one piece does not do */
+    size_t strays; /* points left out, as one line explains all others: pairs that are not the same packet */
+    double error_ns; /* the offset is known to plus or minus this: what other lines are possible */
+    double room_ns;  /* that round trip with one piece; negative: one piece does not do */
     double drift_low, drift_high; /* every drift in between is possible */
 };
 

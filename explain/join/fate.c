@@ -57,9 +57,11 @@ static void judge_sent(struct explain_join *j, unsigned from, struct join_packet
              last_ns = join_time_ns(j, !from, there->last_ns);
     bool is_inside = left_ns >= first_ns && left_ns + (uint64_t)j->patience_ns[from] <= last_ns;
     p->fate = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
-    bool is_sure =
-        !is_inside && !p->equal && (left_ns > last_ns || left_ns + (uint64_t)j->patience_ns[from] < first_ns);
-    p->sure = is_sure ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
+    bool is_at_the_edge = left_ns <= last_ns && left_ns + (uint64_t)j->patience_ns[from] >= first_ns;
+    p->sure = is_inside || p->equal || is_at_the_edge ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+    /* of equal packets another may have been taken for it */
+    if (!is_inside && is_at_the_edge && p->equal)
+        join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
 }
 
 static void judge_came(struct explain_join *j, unsigned from, struct join_packet *p)
@@ -418,9 +420,9 @@ static bool is_askew(const struct explain_join *j, unsigned from)
 }
 
 /* What rests on times is likely, no more, where packets went one way only, so that it is a guess which
- * end they left, or where the clock is one of pieces; and nothing where no clock explains them: one was
- * set, or packets were taken for equal ones of another time. An identification shows what it does
- * without times. */
+ * end they left, or where the clock is one of pieces, or leaves pairs out; and nothing where no clock
+ * explains them: one was set, or packets were taken for equal ones of another time. An identification shows
+ * what it does without times. */
 static void doubt(const struct explain_join *j, struct join_packet *p, bool has_ids)
 {
     const struct explain_clock *c = &j->summary.clock;
@@ -436,7 +438,8 @@ static void doubt(const struct explain_join *j, struct join_packet *p, bool has_
 static void doubt_times(struct explain_join *j)
 {
     const struct explain_clock *c = &j->summary.clock;
-    for (unsigned side = 0; side < 2 && (c->is_inconsistent || c->is_one_way || c->piece_count > 1); side++)
+    bool is_open = c->is_inconsistent || c->is_one_way || c->piece_count > 1 || c->strays;
+    for (unsigned side = 0; side < 2 && is_open; side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *p = &j->side[side].packets[i];
             int from = j->lanes[p->lane].from;

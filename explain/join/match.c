@@ -17,6 +17,7 @@
 #include "explain/join/inner.h"
 
 #define SOME     4          /* equal packets: of more, fewer that came tell little */
+#define HASTY    16         /* the clock may rest on a pair that is so many times as quick as most */
 #define QUICKEST (7 / 16.0) /* of the shortest round trip: half of it, as the clocks were laid */
 
 struct sight {
@@ -68,14 +69,15 @@ static bool is_at_the_edge(const struct equals *e, uint32_t sent, uint32_t came)
 
 /* Whether a packet may be another, sent again with the same bytes: one that took unusually long, where that
  * is seen, or longer than a round trip, as the capture there may have missed it; one that was quicker than
- * any; or one at the edge of a capture. */
+ * any, or by far than most; or one at the edge of a capture. */
 static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
 {
     const struct join_packet *s = sent_packet(e, sent);
     uint64_t took_ns = e->came[came].time_ns - e->sent[sent].time_ns;
     bool is_unusual = took_ns > 2 * (uint64_t)e->j->usual_ns[e->from];
     double room_ns = e->j->summary.clock.room_ns;
-    bool is_odd = (double)took_ns > room_ns || (double)took_ns < room_ns * QUICKEST;
+    bool is_odd = (double)took_ns > room_ns || (double)took_ns < room_ns * QUICKEST ||
+                  took_ns * HASTY < (uint64_t)e->j->usual_ns[e->from];
     return (is_odd || (is_unusual && is_repeated(e, s)) || is_at_the_edge(e, sent, came)) &&
            !join_has_ids(&e->j->lanes[s->lane], e->from);
 }

@@ -134,10 +134,10 @@ static void put_clock_json(struct explain_text *out, const struct explain_clock 
     explain_printf(out,
                    "{\"ahead_ns\":%" PRId64
                    ",\"error_ns\":%.0f,\"drift_ppm\":%.3f,\"drift_ppm_range\":[%.3f,%.3f],"
-                   "\"pieces\":%u,\"one_way\":%s,\"inconsistent\":%s}",
+                   "\"pieces\":%u,\"left_out\":%zu,\"one_way\":%s,\"inconsistent\":%s}",
                    explain_clock_ahead_ns(c, c->epoch_ns), c->error_ns, c->pieces[0].drift * 1e6,
-                   c->drift_low * 1e6, c->drift_high * 1e6, c->piece_count, c->is_one_way ? "true" : "false",
-                   c->is_inconsistent ? "true" : "false");
+                   c->drift_low * 1e6, c->drift_high * 1e6, c->piece_count, c->strays,
+                   c->is_one_way ? "true" : "false", c->is_inconsistent ? "true" : "false");
 }
 
 void explain_join_sums_json(struct explain_text *out, const struct explain_join_summary *sums,
@@ -199,6 +199,9 @@ static void put_drift(struct explain_text *out, const struct explain_clock *c)
     else
         explain_printf(out, ", and gains %.2f us a second (%.2f to %.2f)", c->pieces[0].drift * 1e6,
                        c->drift_low * 1e6, c->drift_high * 1e6);
+    if (c->strays)
+        explain_printf(out, ". %zu pair%s of equal packets would have come before %s left: not the same",
+                       c->strays, c->strays == 1 ? "" : "s", c->strays == 1 ? "it" : "they");
 }
 
 static void put_clock(struct explain_text *out, const struct explain_clock *c)

@@ -88,6 +88,15 @@ void story_begin_strict(struct story *s)
     cr_assert_not_null(s->analysis);
 }
 
+void story_begin_calm(struct story *s)
+{
+    story_begin(s);
+    for (uint32_t i = 0; i < 4; i++) {
+        story_send(s, 6 + i);
+        story_ack(s, 6 + i, i + 1);
+    }
+}
+
 unsigned story_count_at_end(struct story *s, enum explain_finding_kind kind)
 {
     struct explain_finding found[4];
@@ -132,6 +141,16 @@ void story_answer(struct story *s, uint8_t op, uint32_t psn, uint8_t syndrome, u
     send(s, false, bth, ext, (uint32_t)(p - ext), bytes);
 }
 
+void story_send(struct story *s, uint32_t psn)
+{
+    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
+}
+
+void story_ack(struct story *s, uint32_t psn, uint32_t msn)
+{
+    story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, msn, 0);
+}
+
 void story_sack(struct story *s, uint32_t psn, uint32_t bitmap, struct roce_sacketh sacketh)
 {
     uint8_t ext[64] = {0}, *p = ext;
@@ -143,10 +162,22 @@ void story_sack(struct story *s, uint32_t psn, uint32_t bitmap, struct roce_sack
          (uint32_t)(p - ext), 0);
 }
 
-bool story_has(const struct story *s, enum explain_finding_kind kind)
+static const struct explain_finding *find(const struct story *s, enum explain_finding_kind kind)
 {
     for (unsigned i = 0; i < s->m.remark_count; i++)
         if (s->m.remarks[i].kind == kind)
-            return true;
-    return false;
+            return &s->m.remarks[i];
+    return NULL;
+}
+
+const struct explain_finding *story_finding(const struct story *s, enum explain_finding_kind kind)
+{
+    static const struct explain_finding none;
+    const struct explain_finding *f = find(s, kind);
+    return f ? f : &none;
+}
+
+bool story_has(const struct story *s, enum explain_finding_kind kind)
+{
+    return find(s, kind);
 }

@@ -4,12 +4,14 @@
 #ifndef NORNIC_TEST_EXPLAIN_STORY_H
 #define NORNIC_TEST_EXPLAIN_STORY_H
 
+#include "base/base.h"
 #include "explain/analysis.h"
 #include "explain/replay/tape.h"
 
 #define STORY_A_QPN       0x22u
 #define STORY_B_QPN       0x11u
 #define STORY_FRAME_BYTES 4400
+#define STORY_TIMEOUT_NS  (67 * NS_PER_MS) /* of a sender whose timer runs out */
 
 struct story {
     struct explain_analysis *analysis;
@@ -30,6 +32,9 @@ struct story {
 
 void story_begin(struct story *s);
 void story_begin_strict(struct story *s); /* the analysis judges by every rule */
+/* The same with PSNs 6 to 9, each sent and answered: it is known then that both ends count
+ * identifications. */
+void story_begin_calm(struct story *s);
 /* How many findings of that kind the end of the capture tells. */
 unsigned story_count_at_end(struct story *s, enum explain_finding_kind kind);
 void story_end(struct story *s);
@@ -40,11 +45,17 @@ void story_request(struct story *s, uint8_t op, uint32_t psn, uint32_t bytes, ui
 /* An answer of B: operation, PSN, AETH, bytes of payload. */
 void story_answer(struct story *s, uint8_t op, uint32_t psn, uint8_t syndrome, uint32_t msn, uint32_t bytes);
 
+/* A SEND only of 8 bytes, and an ACK with unlimited credits. */
+void story_send(struct story *s, uint32_t psn);
+void story_ack(struct story *s, uint32_t psn, uint32_t msn);
+
 /* A selective acknowledgement of B (a probe: of A) that expects that PSN. `bitmap`: bit 31 - i is set if PSN
  * + 1 + i is there; 0: there is none. */
 void story_sack(struct story *s, uint32_t psn, uint32_t bitmap, struct roce_sacketh sacketh);
 
 /* Whether the last packet has a remark of that kind. */
 bool story_has(const struct story *s, enum explain_finding_kind kind);
+/* That remark; one without kind, cause and words, if there is none. */
+const struct explain_finding *story_finding(const struct story *s, enum explain_finding_kind kind);
 
 #endif

@@ -8,46 +8,14 @@
 #include "explain/flow/weather.h"
 #include "test/explain/story.h"
 
-#define TIMEOUT_NS (67 * NS_PER_MS)
-
-/* The finding of that kind about the last packet. */
-static const struct explain_finding *finding(const struct story *s, enum explain_finding_kind kind)
-{
-    static const struct explain_finding none;
-    for (unsigned i = 0; i < s->m.remark_count; i++)
-        if (s->m.remarks[i].kind == kind)
-            return &s->m.remarks[i];
-    return &none;
-}
-
 static void expect_cause(const struct story *s, enum explain_finding_kind kind, enum explain_cause cause,
                          enum explain_sure sure)
 {
-    const struct explain_finding *f = finding(s, kind);
+    const struct explain_finding *f = story_finding(s, kind);
     cr_expect_str_eq(explain_cause_key(f->why.cause), explain_cause_key(cause), "#%u %s", (unsigned)s->number,
                      s->m.words);
     cr_expect_str_eq(explain_sure_key(f->why.sure), explain_sure_key(sure), "#%u %s", (unsigned)s->number,
                      s->m.words);
-}
-
-static void send_at(struct story *s, uint32_t psn)
-{
-    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
-}
-
-static void ack(struct story *s, uint32_t psn, uint32_t msn)
-{
-    story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, msn, 0);
-}
-
-/* Some packets by which it is learned that both ends count. */
-static void begin_calm(struct story *s)
-{
-    story_begin(s);
-    for (uint32_t i = 0; i < 4; i++) {
-        send_at(s, 6 + i);
-        ack(s, 6 + i, i + 1);
-    }
 }
 
 /* --- the timer --- */
@@ -56,10 +24,10 @@ static void begin_calm(struct story *s)
 Test(cause, ROCE_RC_41_a_timeout_needs_a_silence)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
+    story_begin_calm(&s);
+    story_send(&s, 10);
     s.time_ns += 300 * NS_PER_US;
-    send_at(&s, 10);
+    story_send(&s, 10);
     cr_expect_not(story_has(&s, EXPLAIN_FIND_TIMEOUT), "after 0.3 ms no timer fires");
     expect_cause(&s, EXPLAIN_FIND_RETRANSMISSION, EXPLAIN_CAUSE_UNKNOWN, EXPLAIN_SURE_UNKNOWN);
     story_end(&s);
@@ -68,33 +36,33 @@ Test(cause, ROCE_RC_41_a_timeout_needs_a_silence)
 Test(cause, ROCE_RC_41_silences_that_are_alike_show_the_timeout)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     for (uint32_t psn = 10; psn < 14; psn++) {
-        send_at(&s, psn);
-        s.time_ns += TIMEOUT_NS;
-        send_at(&s, psn);
+        story_send(&s, psn);
+        s.time_ns += STORY_TIMEOUT_NS;
+        story_send(&s, psn);
         expect_cause(&s, EXPLAIN_FIND_TIMEOUT, EXPLAIN_CAUSE_TIMEOUT,
                      psn < 12 ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN);
-        ack(&s, psn, psn - 5);
+        story_ack(&s, psn, psn - 5);
     }
     const struct explain_flow *flow = explain_analysis_flow(s.analysis, 1);
     struct explain_finding left[4];
     cr_expect_eq(explain_analysis_end(s.analysis, left, 4), 0);
     cr_expect_eq(flow->timeout_samples[0], 4);
-    cr_expect_leq(flow->timeout_ns[0] - TIMEOUT_NS, NS_PER_MS);
+    cr_expect_leq(flow->timeout_ns[0] - STORY_TIMEOUT_NS, NS_PER_MS);
     story_end(&s);
 }
 
 /* PSNs 10 and 11, a NAK for the first, and both again. */
 static void return_for_a_nak(struct story *s)
 {
-    begin_calm(s);
-    send_at(s, 10);
-    send_at(s, 11);
+    story_begin_calm(s);
+    story_send(s, 10);
+    story_send(s, 11);
     story_answer(s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
-    send_at(s, 10);
-    cr_expect_eq(finding(s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
-    send_at(s, 11);
+    story_send(s, 10);
+    cr_expect_eq(story_finding(s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
+    story_send(s, 11);
 }
 
 /* What a NAK asked for has come: a copy of it, 67 ms later, the timer sent. */
@@ -102,10 +70,10 @@ Test(cause, ROCE_RC_42_a_nak_explains_one_return_and_is_over)
 {
     struct story s;
     return_for_a_nak(&s);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RESTART);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.behind, s.number - 1);
-    s.time_ns += TIMEOUT_NS;
-    send_at(&s, 10);
+    cr_expect_eq(story_finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RESTART);
+    cr_expect_eq(story_finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.behind, s.number - 1);
+    s.time_ns += STORY_TIMEOUT_NS;
+    story_send(&s, 10);
     expect_cause(&s, EXPLAIN_FIND_RETRANSMISSION, EXPLAIN_CAUSE_TIMEOUT, EXPLAIN_SURE_LIKELY);
     story_end(&s);
 }
@@ -116,7 +84,7 @@ Test(cause, ROCE_RC_42_a_nak_that_was_followed_explains_no_second_return)
     struct story s;
     return_for_a_nak(&s);
     s.time_ns += 100 * NS_PER_US;
-    send_at(&s, 10);
+    story_send(&s, 10);
     cr_assert_gt(s.m.remark_count, 0);
     for (unsigned i = 0; i < s.m.remark_count; i++)
         cr_expect_neq(s.m.remarks[i].why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE, "%s", s.m.words);
@@ -127,13 +95,13 @@ Test(cause, ROCE_RC_42_a_nak_that_was_followed_explains_no_second_return)
 Test(cause, ROCE_RC_34_an_answer_that_skips_another_is_an_implied_nak)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     story_request(&s, ROCE_OP_FETCH_ADD, 10, 0, 0);
-    send_at(&s, 11);
-    ack(&s, 11, 6);
+    story_send(&s, 11);
+    story_ack(&s, 11, 6);
     story_request(&s, ROCE_OP_FETCH_ADD, 10, 0, 0);
     expect_cause(&s, EXPLAIN_FIND_RETRANSMISSION, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_SURE_LIKELY);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.way, EXPLAIN_CAUSE_ANSWER_LOST);
+    cr_expect_eq(story_finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.way, EXPLAIN_CAUSE_ANSWER_LOST);
     story_end(&s);
 }
 
@@ -141,15 +109,15 @@ Test(cause, ROCE_RC_34_an_answer_that_skips_another_is_an_implied_nak)
 Test(cause, ROCE_INT_12_behind_an_rnr_nak_nothing_was_lost)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
-    send_at(&s, 11);
+    story_begin_calm(&s);
+    story_send(&s, 10);
+    story_send(&s, 11);
     story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYN_RNR << 5 | 14, 4, 0);
     story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
     expect_cause(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_NO_RECEIVE, EXPLAIN_SURE_SHOWN);
     s.time_ns += 2 * NS_PER_MS;
-    send_at(&s, 10);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RNR);
+    story_send(&s, 10);
+    cr_expect_eq(story_finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RNR);
     story_end(&s);
 }
 
@@ -159,18 +127,18 @@ Test(cause, ROCE_INT_12_behind_an_rnr_nak_nothing_was_lost)
 Test(cause, ROCE_INT_2_the_identification_tells_a_late_packet_from_a_lost_one)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     s.has_id = true;
     s.ip_id = 200;
-    send_at(&s, 10);
+    story_send(&s, 10);
     s.ip_id = 202;
-    send_at(&s, 12);
+    story_send(&s, 12);
     s.ip_id = 201;
-    send_at(&s, 11);
+    story_send(&s, 11);
     expect_cause(&s, EXPLAIN_FIND_REORDERED, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_SURE_SHOWN);
     cr_expect_not(story_has(&s, EXPLAIN_FIND_RETRANSMISSION));
     s.ip_id = 202;
-    send_at(&s, 12);
+    story_send(&s, 12);
     expect_cause(&s, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_UNKNOWN, EXPLAIN_SURE_UNKNOWN); /* of so few */
     story_end(&s);
 }
@@ -183,10 +151,10 @@ Test(cause, a_constant_identification_makes_no_copies)
     s.has_id = true;
     s.ip_id = 77;
     for (uint32_t i = 0; i < 8; i++) {
-        send_at(&s, 10 + i);
+        story_send(&s, 10 + i);
         cr_expect_eq(s.m.remark_count, 0);
-        ack(&s, 10 + i, i + 1);
-        ack(&s, 10 + i, i + 1);
+        story_ack(&s, 10 + i, i + 1);
+        story_ack(&s, 10 + i, i + 1);
         cr_expect_not(story_has(&s, EXPLAIN_FIND_DUPLICATE), "%s", s.m.words);
     }
     story_end(&s);
@@ -197,7 +165,7 @@ Test(cause, a_constant_identification_makes_no_copies)
 Test(cause, a_last_without_its_first_is_a_piece_of_nobody_knows_what)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     story_request(&s, ROCE_OP_SEND_LAST, 11, 76, 0);
     cr_expect_eq(s.m.piece, 0);
     cr_expect_not_null(strstr(s.m.words, "whose beginning is not here so far"), "%s", s.m.words);
@@ -208,7 +176,7 @@ Test(cause, a_last_without_its_first_is_a_piece_of_nobody_knows_what)
     cr_expect_eq(s.m.message, 5);
     cr_expect_eq(s.m.piece, 2);
     cr_expect_eq(s.m.bytes_done, 1100);
-    send_at(&s, 12);
+    story_send(&s, 12);
     cr_expect_eq(s.m.message, 6);
     story_end(&s);
 }
@@ -217,12 +185,12 @@ Test(cause, a_last_without_its_first_is_a_piece_of_nobody_knows_what)
 Test(cause, ROCE_RS_50_the_msn_counts_the_messages_that_the_capture_missed)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 13); /* 10, 11 and 12 are not in the capture */
-    ack(&s, 13, 8);
+    story_begin_calm(&s);
+    story_send(&s, 13); /* 10, 11 and 12 are not in the capture */
+    story_ack(&s, 13, 8);
     expect_cause(&s, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_SURE_SHOWN);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_CAPTURE_GAP)->why.msn, 8);
-    send_at(&s, 14);
+    cr_expect_eq(story_finding(&s, EXPLAIN_FIND_CAPTURE_GAP)->why.msn, 8);
+    story_send(&s, 14);
     cr_expect_eq(s.m.message, 9);
     cr_expect_eq(explain_analysis_flow(s.analysis, 1)->messages[0], 9);
     story_end(&s);
@@ -231,12 +199,12 @@ Test(cause, ROCE_RS_50_the_msn_counts_the_messages_that_the_capture_missed)
 Test(cause, a_qpn_that_is_used_again_is_another_flow)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     for (uint32_t i = 0; i < 4; i++) {
-        send_at(&s, 0x800000 + i);
+        story_send(&s, 0x800000 + i);
         cr_expect_eq(s.m.remark_count, 0, "%s", s.m.remarks[0].words);
         cr_expect_eq(s.m.message, i + 1);
-        ack(&s, 0x800000 + i, i + 1);
+        story_ack(&s, 0x800000 + i, i + 1);
         cr_expect_eq(s.m.remark_count, 0, "%s", s.m.remarks[0].words);
         cr_expect_eq(s.m.flow, 2);
     }
@@ -250,8 +218,8 @@ Test(cause, a_qpn_that_is_used_again_is_another_flow)
 Test(cause, ROCE_INT_17_a_reserved_opcode_is_a_request_that_is_refused)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
+    story_begin_calm(&s);
+    story_send(&s, 10);
     story_request(&s, 0x18, 11, 8, 0);
     uint64_t request = s.number;
     cr_expect_str_eq(s.m.words, "request with the reserved opcode 0x18, message 6, 8 bytes");
@@ -265,12 +233,12 @@ Test(cause, ROCE_INT_17_a_reserved_opcode_is_a_request_that_is_refused)
 Test(cause, a_reserved_opcode_leaves_no_gap_and_no_end_of_a_message)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     story_request(&s, 0x18, 10, 8, 0);
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(s.m.remark_count, 0, "%s", s.m.remarks[0].words);
     cr_expect_eq(s.m.message, 6);
-    s.time_ns += TIMEOUT_NS;
+    s.time_ns += STORY_TIMEOUT_NS;
     story_request(&s, 0x18, 10, 8, 0);
     cr_expect(story_has(&s, EXPLAIN_FIND_RETRANSMISSION));
     cr_expect_not_null(strstr(s.m.words, "reserved opcode 0x18, message 5"), "%s", s.m.words);
@@ -282,25 +250,25 @@ Test(cause, a_reserved_opcode_leaves_no_gap_and_no_end_of_a_message)
 /* A NAK asks for `psn`, and the sender goes back to it; the answer comes `after_ns` later. */
 static void go_back_to(struct story *s, uint32_t psn, uint64_t after_ns)
 {
-    send_at(s, psn);
-    send_at(s, psn + 1);
+    story_send(s, psn);
+    story_send(s, psn + 1);
     s->time_ns += NS_PER_MS;
     story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_NAK_PSN_SEQ, psn - 6, 0);
-    send_at(s, psn);
-    send_at(s, psn + 1);
+    story_send(s, psn);
+    story_send(s, psn + 1);
     s->time_ns += after_ns;
-    ack(s, psn + 1, psn - 4);
+    story_ack(s, psn + 1, psn - 4);
 }
 
 /* A request and its answer, `ns` later: how long the way to the other end and back takes. */
 static void measure_trip(struct story *s, uint32_t psn, uint64_t ns)
 {
-    send_at(s, psn);
+    story_send(s, psn);
     s->time_ns += ns;
-    ack(s, psn, psn - 5);
+    story_ack(s, psn, psn - 5);
 }
 
-/* As begin_calm(), with round trips of a millisecond. */
+/* As story_begin_calm(), with round trips of a millisecond. */
 static void begin_slow(struct story *s)
 {
     story_begin(s);
@@ -311,7 +279,7 @@ static void begin_slow(struct story *s)
 static void expect_candidates(const struct story *s, enum explain_finding_kind kind, enum explain_cause one,
                               enum explain_cause other)
 {
-    const struct explain_finding *f = finding(s, kind);
+    const struct explain_finding *f = story_finding(s, kind);
     expect_cause(s, kind, EXPLAIN_CAUSE_UNKNOWN, EXPLAIN_SURE_UNKNOWN);
     cr_expect_str_eq(explain_cause_key(f->why.candidate[0]), explain_cause_key(one));
     cr_expect_str_eq(explain_cause_key(f->why.candidate[1]), explain_cause_key(other));
@@ -320,9 +288,9 @@ static void expect_candidates(const struct story *s, enum explain_finding_kind k
 Test(cause, a_missing_packet_is_lost_or_overtaken_until_something_tells)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
-    send_at(&s, 12);
+    story_begin_calm(&s);
+    story_send(&s, 10);
+    story_send(&s, 12);
     expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
     story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYNDROME_NAK_PSN_SEQ, 5, 0);
     expect_candidates(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
@@ -332,9 +300,9 @@ Test(cause, a_missing_packet_is_lost_or_overtaken_until_something_tells)
 Test(cause, a_nak_for_a_packet_that_is_here_does_not_tell_lost_from_late)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
-    send_at(&s, 11);
+    story_begin_calm(&s);
+    story_send(&s, 10);
+    story_send(&s, 11);
     story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
     expect_candidates(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_OVERTAKEN);
     story_end(&s);
@@ -346,9 +314,9 @@ Test(cause, where_packets_were_lost_and_none_was_late_the_next_is_likely_lost)
     begin_slow(&s);
     for (uint32_t psn = 11; psn < 27; psn += 2)
         go_back_to(&s, psn, 2 * NS_PER_MS);
-    send_at(&s, 28);
+    story_send(&s, 28);
     expect_cause(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_SURE_LIKELY);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_PSN_GAP)->why.or_cause, EXPLAIN_CAUSE_OVERTAKEN);
+    cr_expect_eq(story_finding(&s, EXPLAIN_FIND_PSN_GAP)->why.or_cause, EXPLAIN_CAUSE_OVERTAKEN);
     story_end(&s);
 }
 
@@ -359,7 +327,7 @@ Test(cause, an_answer_before_a_round_trip_shows_that_the_first_copy_was_late)
     begin_slow(&s);
     for (uint32_t psn = 11; psn < 29; psn += 2) /* eight losses, which would do, and this one */
         go_back_to(&s, psn, psn == 19 ? NS_PER_MS / 4 : 2 * NS_PER_MS);
-    send_at(&s, 30);
+    story_send(&s, 30);
     expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
     story_end(&s);
 }
@@ -371,8 +339,8 @@ Test(cause, an_ack_that_comes_again_after_a_nak_shows_that_packets_are_late_here
     begin_slow(&s);
     for (uint32_t psn = 11; psn < 27; psn += 2)
         go_back_to(&s, psn, 2 * NS_PER_MS);
-    ack(&s, 24, 19);
-    send_at(&s, 28);
+    story_ack(&s, 24, 19);
+    story_send(&s, 28);
     expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
     story_end(&s);
 }
@@ -385,11 +353,11 @@ Test(cause, a_nak_asks_for_the_newest_copy_which_may_not_be_the_one_that_is_here
     for (uint32_t psn = 11; psn < 27; psn += 2)
         go_back_to(&s, psn, 2 * NS_PER_MS);
     for (uint32_t psn = 27; psn < 30; psn++)
-        send_at(&s, psn);
+        story_send(&s, psn);
     story_answer(&s, ROCE_OP_ACK, 27, ROCE_SYNDROME_NAK_PSN_SEQ, 21, 0);
     expect_cause(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_SURE_LIKELY);
-    send_at(&s, 27);
-    send_at(&s, 29);
+    story_send(&s, 27);
+    story_send(&s, 29);
     s.time_ns += 2 * NS_PER_MS;
     story_answer(&s, ROCE_OP_ACK, 28, ROCE_SYNDROME_NAK_PSN_SEQ, 22, 0);
     expect_cause(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_SURE_LIKELY);
@@ -400,11 +368,11 @@ Test(cause, an_unanswered_request_was_lost_or_its_answer)
 {
     struct story s;
     struct explain_finding left[4];
-    begin_calm(&s);
-    send_at(&s, 10);
+    story_begin_calm(&s);
+    story_send(&s, 10);
     s.time_ns += NS_PER_S;
-    send_at(&s, 11);
-    ack(&s, 9, 4);
+    story_send(&s, 11);
+    story_ack(&s, 9, 4);
     cr_assert_geq(explain_analysis_end(s.analysis, left, 4), 1);
     cr_expect_eq(left[0].kind, EXPLAIN_FIND_MISSING_ACK);
     cr_expect_eq(left[0].why.cause, EXPLAIN_CAUSE_UNKNOWN);
@@ -422,13 +390,13 @@ Test(cause, the_same_packet_at_once_is_a_copy_and_later_it_may_be_either)
     s.has_id = true; /* always 0: it does not count */
     for (uint32_t psn = 6; psn < 10; psn++)
         measure_trip(&s, psn, NS_PER_MS);
-    send_at(&s, 10);
-    send_at(&s, 10);
+    story_send(&s, 10);
+    story_send(&s, 10);
     expect_cause(&s, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_UNKNOWN, EXPLAIN_SURE_UNKNOWN);
     cr_expect(s.m.is_copy); /* the network's or the capture's */
-    send_at(&s, 11);
+    story_send(&s, 11);
     s.time_ns += NS_PER_MS / 2;
-    send_at(&s, 11);
+    story_send(&s, 11);
     expect_candidates(&s, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, EXPLAIN_CAUSE_SENT_AGAIN);
     cr_expect_not_null(strstr(s.m.words, "the same as #"), "%s", s.m.words);
     story_end(&s);

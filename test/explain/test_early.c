@@ -54,33 +54,23 @@ Test(early, two_records_that_changed_places_are_no_clock)
     cr_expect_eq(r.flow.skew_ns, 0);
 }
 
-static void ack(struct story *s, uint32_t psn, uint32_t msn)
-{
-    story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, msn, 0);
-}
-
-static void send_at(struct story *s, uint32_t psn)
-{
-    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
-}
-
 /* covers: ROCE-RC-30 */
 Test(early, ROCE_RC_30_an_answer_to_what_was_never_sent_moves_nothing)
 {
     struct story s;
     struct explain_finding left[4];
     story_begin(&s);
-    send_at(&s, 10);
-    ack(&s, 10, 1);
-    send_at(&s, 11);
-    ack(&s, 0x2000, 2);
+    story_send(&s, 10);
+    story_ack(&s, 10, 1);
+    story_send(&s, 11);
+    story_ack(&s, 0x2000, 2);
     for (uint32_t psn = 11; psn < 20; psn++) {
-        ack(&s, psn, psn - 9);
+        story_ack(&s, psn, psn - 9);
         cr_expect_null(strstr(s.m.words, "again"), "%s", s.m.words);
         cr_expect_eq(s.m.answers, s.number - (psn == 11 ? 2 : 1));
-        send_at(&s, psn + 1);
+        story_send(&s, psn + 1);
     }
-    ack(&s, 20, 11);
+    story_ack(&s, 20, 11);
     cr_assert_eq(explain_analysis_end(s.analysis, left, 4), 1);
     cr_expect_eq(left[0].kind, EXPLAIN_FIND_GHOST_ACK);
     cr_expect_eq(left[0].number, 4);
@@ -93,15 +83,15 @@ Test(early, what_was_answered_before_it_was_missed_is_one_finding)
 {
     struct story s;
     story_begin(&s);
-    send_at(&s, 10);
-    ack(&s, 10, 1);
-    ack(&s, 11, 2);
+    story_send(&s, 10);
+    story_ack(&s, 10, 1);
+    story_ack(&s, 11, 2);
     cr_expect_eq(s.m.remark_count, 0, "it may come yet");
-    send_at(&s, 12);
+    story_send(&s, 12);
     cr_assert_eq(s.m.remark_count, 1);
     cr_expect_eq(s.m.remarks[0].kind, EXPLAIN_FIND_CAPTURE_GAP);
     cr_expect_eq(s.m.remarks[0].why.cause, EXPLAIN_CAUSE_CAPTURE_DROPPED);
-    ack(&s, 12, 3);
+    story_ack(&s, 12, 3);
     cr_expect_eq(s.m.remark_count, 0);
     cr_expect_eq(story_count_at_end(&s, EXPLAIN_FIND_GHOST_ACK), 0);
     story_end(&s);
@@ -112,13 +102,13 @@ Test(early, what_comes_again_behind_its_answer_is_no_clock)
 {
     struct story s;
     story_begin(&s);
-    send_at(&s, 10);
-    ack(&s, 10, 1);
-    ack(&s, 11, 2);
+    story_send(&s, 10);
+    story_ack(&s, 10, 1);
+    story_ack(&s, 11, 2);
     s.time_ns += 67 * NS_PER_MS;
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(s.m.remark_count, 0);
-    ack(&s, 11, 2);
+    story_ack(&s, 11, 2);
     cr_expect_eq(explain_analysis_flow(s.analysis, 1)->skew_ns, 0);
     cr_expect_eq(story_count_at_end(&s, EXPLAIN_FIND_GHOST_ACK), 0, "it was sent");
     story_end(&s);
@@ -130,12 +120,12 @@ static uint64_t skew_of_leads(uint64_t lead_ns, char *words, size_t size)
     struct story s;
     words[0] = '\0';
     story_begin(&s);
-    send_at(&s, 10);
-    ack(&s, 10, 1);
+    story_send(&s, 10);
+    story_ack(&s, 10, 1);
     for (uint32_t psn = 11; psn < 20; psn++) {
-        ack(&s, psn, psn - 9);
+        story_ack(&s, psn, psn - 9);
         s.time_ns = s.p.time_ns + lead_ns;
-        send_at(&s, psn);
+        story_send(&s, psn);
         if (!words[0] && s.m.remark_count)
             snprintf(words, size, "%s", s.m.remarks[0].words);
     }
@@ -153,11 +143,11 @@ static uint64_t skew_of_hosts(struct story *s, uint8_t net, uint32_t leads, uint
     for (uint32_t psn = 10; psn < 14; psn++) {
         bool is_lead = psn >= 14 - leads;
         if (!is_lead)
-            send_at(s, psn);
-        ack(s, psn, psn - 9);
+            story_send(s, psn);
+        story_ack(s, psn, psn - 9);
         s->time_ns += is_lead ? LEAD_NS : 0;
         if (is_lead)
-            send_at(s, psn);
+            story_send(s, psn);
     }
     return explain_analysis_flow(s->analysis, flow)->skew_ns;
 }

@@ -132,6 +132,41 @@ Test(clock, a_step_makes_pieces)
     free(c);
 }
 
+/* Of a packet that was sent again each capture has another copy: it seems to have come before it left. */
+Test(clock, pairs_of_two_packets_are_left_out)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path p = {
+        .span_ns = 10e9, .offset_ns = 7e6, .least_ns = {20000, 20000}, .jitter_ns = {5000, 5000}};
+    play(c, &p, 6);
+    c->out[0].y -= 200e6;
+    c->out[POINTS / 2].y -= 3e6;
+    c->back[POINTS / 3].y += 5e6;
+    cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
+    cr_expect_eq(c->clock.strays, 3);
+    cr_expect_eq(c->clock.piece_count, 1);
+    cr_expect_not(c->clock.is_inconsistent);
+    cr_expect_leq(error_at(c, &p, 1e9), 25000);
+    cr_expect_leq(error_at(c, &p, 9e9), 25000);
+    free(c);
+}
+
+/* All packets of one direction from there on seem to come before they left: that is a clock. */
+Test(clock, a_step_shortly_before_the_end_leaves_none_out)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path p = {.span_ns = 10e9, .least_ns = {20000, 20000}, .jitter_ns = {5000, 5000}};
+    play(c, &p, 7);
+    for (unsigned i = POINTS - POINTS / 32; i < POINTS; i++) {
+        c->out[i].y += 3e6;
+        c->back[i].y += 3e6;
+    }
+    cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
+    cr_expect_eq(c->clock.strays, 0);
+    cr_expect(c->clock.is_inconsistent || c->clock.piece_count > 1);
+    free(c);
+}
+
 Test(clock, one_way_alone_is_said_and_the_quickest_takes_no_time)
 {
     struct explain_clock_point out[] = {{0, 700}, {1e6, 500}, {2e6, 900}};

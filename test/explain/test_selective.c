@@ -7,40 +7,21 @@
 #include "explain/flow/selective.h"
 #include "test/explain/story.h"
 
-#define TIMEOUT_NS (67 * NS_PER_MS)
-#define KNOWN      ((struct roce_sacketh){.known = 1})
-#define PROBE      ((struct roce_sacketh){.known = 1, .probe = 1, .stamp = 77})
-#define ECHO       ((struct roce_sacketh){.known = 1, .echo = 77})
+#define KNOWN ((struct roce_sacketh){.known = 1})
+#define PROBE ((struct roce_sacketh){.known = 1, .probe = 1, .stamp = 77})
+#define ECHO  ((struct roce_sacketh){.known = 1, .echo = 77})
 
-static void send_at(struct story *s, uint32_t psn)
-{
-    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
-}
-
-/* Some packets by which it is learned that both ends count, and then `count` more from PSN 10 on. */
+/* `count` packets behind those of a calm begin, from PSN 10 on. */
 static void begin(struct story *s, uint32_t count)
 {
-    story_begin(s);
-    for (uint32_t i = 0; i < 4; i++) {
-        send_at(s, 6 + i);
-        story_answer(s, ROCE_OP_ACK, 6 + i, ROCE_SYNDROME_ACK_UNLIMITED, i + 1, 0);
-    }
+    story_begin_calm(s);
     for (uint32_t i = 0; i < count; i++)
-        send_at(s, 10 + i);
-}
-
-static const struct explain_finding *finding(const struct story *s, enum explain_finding_kind kind)
-{
-    static const struct explain_finding none;
-    for (unsigned i = 0; i < s->m.remark_count; i++)
-        if (s->m.remarks[i].kind == kind)
-            return &s->m.remarks[i];
-    return &none;
+        story_send(s, 10 + i);
 }
 
 static const struct explain_why *why_again(const struct story *s)
 {
-    return &finding(s, EXPLAIN_FIND_RETRANSMISSION)->why;
+    return &story_finding(s, EXPLAIN_FIND_RETRANSMISSION)->why;
 }
 
 static void expect_words(const struct story *s, const char *words)
@@ -62,11 +43,11 @@ Test(selective, what_a_bitmap_lacks_is_sent_again_for_it)
     cr_expect_eq(explain_analysis_flow(s.analysis, 1)->selective_acks[1], 1);
     s.ip_id = 200;
     s.has_id = true;
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     cr_expect_eq(why_again(&s)->trigger, sack);
     s.ip_id++;
-    send_at(&s, 14);
+    story_send(&s, 14);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_SHOWN, "those between are there: nobody goes back here");
     cr_expect_str_eq(why_again(&s)->evidence[0].what, EXPLAIN_SACK_LACKS);
@@ -86,8 +67,8 @@ Test(selective, what_was_told_before_is_no_finding_again)
     expect_words(&s, "lacks 1");
     story_sack(&s, 11, 0xd0000000, KNOWN);
     cr_expect(story_has(&s, EXPLAIN_FIND_SELECTIVE_ACK));
-    cr_expect(strstr(finding(&s, EXPLAIN_FIND_SELECTIVE_ACK)->words, "PSN 0x00000e"), "%s",
-              finding(&s, EXPLAIN_FIND_SELECTIVE_ACK)->words);
+    cr_expect(strstr(story_finding(&s, EXPLAIN_FIND_SELECTIVE_ACK)->words, "PSN 0x00000e"), "%s",
+              story_finding(&s, EXPLAIN_FIND_SELECTIVE_ACK)->words);
     story_end(&s);
 }
 
@@ -99,17 +80,17 @@ Test(selective, the_answer_to_a_probe_lacks_what_was_sent_before_it)
     story_sack(&s, 50, 0, PROBE);
     uint64_t probe = s.number;
     cr_expect(story_has(&s, EXPLAIN_FIND_PROBE));
-    send_at(&s, 13);
+    story_send(&s, 13);
     story_sack(&s, 11, 0, ECHO);
     uint64_t answer = s.number;
     expect_words(&s, "lacks 2; answers probe #");
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     cr_expect_eq(why_again(&s)->trigger, answer);
     cr_expect_eq(why_again(&s)->evidence[1].number, probe);
-    send_at(&s, 12);
+    story_send(&s, 12);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
-    send_at(&s, 13);
+    story_send(&s, 13);
     cr_expect_neq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "it was sent behind the probe: %s",
                   s.m.words);
     story_end(&s);
@@ -133,11 +114,11 @@ Test(selective, what_is_lost_twice_is_found_by_a_probe)
     struct story s;
     begin(&s, 4);
     story_sack(&s, 11, 0xc0000000, KNOWN);
-    send_at(&s, 11);
+    story_send(&s, 11);
     story_sack(&s, 11, 0xc0000000, KNOWN);
     story_sack(&s, 50, 0, PROBE);
     story_sack(&s, 11, 0xc0000000, ECHO);
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     cr_expect_eq(why_again(&s)->trigger, s.number - 1, "%s", s.m.words);
     story_end(&s);
@@ -149,16 +130,16 @@ Test(selective, ROCE_RC_41_a_timer_may_run_out_all_the_same)
     struct story s;
     begin(&s, 0);
     for (uint32_t psn = 10; psn < 13; psn++) {
-        send_at(&s, psn);
-        s.time_ns += TIMEOUT_NS;
-        send_at(&s, psn);
+        story_send(&s, psn);
+        s.time_ns += STORY_TIMEOUT_NS;
+        story_send(&s, psn);
         story_answer(&s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, psn - 5, 0);
     }
-    send_at(&s, 13);
-    send_at(&s, 14);
+    story_send(&s, 13);
+    story_send(&s, 14);
     story_sack(&s, 13, 0x80000000, KNOWN);
-    s.time_ns += TIMEOUT_NS;
-    send_at(&s, 13);
+    s.time_ns += STORY_TIMEOUT_NS;
+    story_send(&s, 13);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_TIMEOUT, "%s", s.m.words);
     story_end(&s);
 }
@@ -169,9 +150,9 @@ Test(selective, ROCE_RC_42_what_goes_along_goes_along)
     struct story s;
     begin(&s, 4);
     story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
-    send_at(&s, 10);
+    story_send(&s, 10);
     story_sack(&s, 11, 0x40000000, KNOWN);
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_RESTART, "%s", s.m.words);
     story_end(&s);
 }
@@ -220,9 +201,9 @@ Test(selective, the_copy_before_is_newer_than_what_lacks_it)
     struct story s;
     begin(&s, 4);
     story_sack(&s, 11, 0xc0000000, KNOWN);
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_neq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     story_end(&s);
 }
@@ -235,7 +216,7 @@ Test(selective, what_was_late_comes_again_all_the_same)
     story_sack(&s, 11, 0xc0000000, KNOWN);
     uint64_t sack = s.number;
     story_sack(&s, 14, 0, KNOWN);
-    send_at(&s, 11);
+    story_send(&s, 11);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_LIKELY);
     cr_expect_eq(why_again(&s)->evidence[0].number, sack);
@@ -248,7 +229,7 @@ Test(selective, a_part_of_a_read_ends_before_it_does)
 {
     struct story s;
     story_begin_strict(&s);
-    send_at(&s, 9);
+    story_send(&s, 9);
     story_answer(&s, ROCE_OP_ACK, 9, ROCE_SYNDROME_ACK_UNLIMITED, 1, 0);
     story_request(&s, ROCE_OP_READ_REQUEST, 10, 0, 600);
     story_answer(&s, ROCE_OP_READ_RESP_FIRST, 10, ROCE_SYNDROME_ACK_UNLIMITED, 2, 256);
@@ -270,7 +251,7 @@ Test(selective, what_is_kept_was_not_lost)
     begin(&s, 3);
     story_sack(&s, 11, 0x80000000, KNOWN);
     s.time_ns += NS_PER_S;
-    send_at(&s, 13);
+    story_send(&s, 13);
     unsigned n = explain_analysis_end(s.analysis, found, 4);
     for (unsigned i = 0; i < n; i++) {
         bool is_loss = found[i].why.candidate[0] == EXPLAIN_CAUSE_LOST_AFTER;

@@ -9,8 +9,7 @@
 #include "explain/flow/flow.h"
 #include "test/explain/story.h"
 
-#define TIMEOUT_NS (67 * NS_PER_MS)
-#define AGREED_NS  (UINT64_C(4096) << 14) /* 67.1 ms */
+#define AGREED_NS (UINT64_C(4096) << 14) /* 67.1 ms */
 
 /* The cause that the last packet was sent again for; NULL: none was told. */
 static const struct explain_why *why_again(const struct story *s)
@@ -20,25 +19,6 @@ static const struct explain_why *why_again(const struct story *s)
             s->m.remarks[i].kind == EXPLAIN_FIND_READ_REPLAY)
             return &s->m.remarks[i].why;
     return NULL;
-}
-
-static void ack(struct story *s, uint32_t psn, uint32_t msn)
-{
-    story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, msn, 0);
-}
-
-static void send_at(struct story *s, uint32_t psn)
-{
-    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
-}
-
-static void begin_calm(struct story *s)
-{
-    story_begin(s);
-    for (uint32_t i = 0; i < 4; i++) {
-        send_at(s, 6 + i);
-        ack(s, 6 + i, i + 1);
-    }
 }
 
 /* Answers to two READs come at once, 3.7 ms after the sender's newest request; one of them never comes to it,
@@ -62,7 +42,7 @@ Test(timer, ROCE_RC_41_a_silence_is_no_timeout_by_itself)
 {
     struct story s;
     struct explain_finding left[4];
-    begin_calm(&s);
+    story_begin_calm(&s);
     for (uint32_t psn = 10; psn < 34; psn += 8) {
         skip_an_answer(&s, psn);
         cr_assert_not_null(why_again(&s));
@@ -80,10 +60,10 @@ Test(timer, ROCE_RC_41_a_silence_is_no_timeout_by_itself)
 Test(timer, ROCE_RC_41_a_silence_without_any_answer_likely_is)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
+    story_begin_calm(&s);
+    story_send(&s, 10);
     s.time_ns += 3700 * NS_PER_US;
-    send_at(&s, 10);
+    story_send(&s, 10);
     cr_assert(story_has(&s, EXPLAIN_FIND_TIMEOUT));
     cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_LIKELY);
     story_end(&s);
@@ -127,31 +107,31 @@ Test(timer, ROCE_RC_41_other_flows_of_a_host_show_its_timeout)
                              b = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 2});
     struct explain_timers timers = {0};
     cr_expect_null(explain_timers_find(&timers, &a, 1));
-    explain_timers_note(&timers,
-                        &(struct explain_host_timer){.addr = a, .ns = TIMEOUT_NS, .number = 7, .flow = 1});
+    explain_timers_note(
+        &timers, &(struct explain_host_timer){.addr = a, .ns = STORY_TIMEOUT_NS, .number = 7, .flow = 1});
     cr_expect_null(explain_timers_find(&timers, &b, 2));
     cr_expect_null(explain_timers_find(&timers, &a, 1), "it is no other flow than itself");
     explain_timers_note(
-        &timers, &(struct explain_host_timer){.addr = a, .ns = TIMEOUT_NS + 1, .number = 9, .flow = 2});
+        &timers, &(struct explain_host_timer){.addr = a, .ns = STORY_TIMEOUT_NS + 1, .number = 9, .flow = 2});
     cr_expect_null(explain_timers_find(&timers, &a, 1), "which may rest on the first");
     const struct explain_host_timer *host = explain_timers_find(&timers, &a, 2);
     cr_assert_not_null(host);
     cr_expect_eq(host->number, 7);
     struct listener l = {.half.timer = {.host_ns = host->ns, .host_number = host->number}}, none = {0};
-    cr_expect_eq(fit(&none, TIMEOUT_NS + NS_PER_MS), EXPLAIN_FIT_DOUBT);
-    cr_expect_eq(fit(&l, TIMEOUT_NS + NS_PER_MS), EXPLAIN_FIT_WELL);
-    cr_expect_eq(fit(&l, TIMEOUT_NS / 2), EXPLAIN_FIT_DOUBT);
+    cr_expect_eq(fit(&none, STORY_TIMEOUT_NS + NS_PER_MS), EXPLAIN_FIT_DOUBT);
+    cr_expect_eq(fit(&l, STORY_TIMEOUT_NS + NS_PER_MS), EXPLAIN_FIT_WELL);
+    cr_expect_eq(fit(&l, STORY_TIMEOUT_NS / 2), EXPLAIN_FIT_DOUBT);
 }
 
 /* While the sender waits its timer stands (ROCE-RC-48): the RNR NAK and its time are reason enough. */
 Test(timer, ROCE_RC_48_behind_the_wait_of_an_rnr_nak_there_is_no_timer)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
+    story_begin_calm(&s);
+    story_send(&s, 10);
     story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYN_RNR << 5 | 20, 4, 0); /* 10.24 ms */
     s.time_ns += 13 * NS_PER_MS;
-    send_at(&s, 10);
+    story_send(&s, 10);
     cr_assert_not_null(why_again(&s));
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_RNR);
     cr_expect_eq(why_again(&s)->or_cause, EXPLAIN_CAUSE_NONE);
@@ -163,14 +143,14 @@ Test(timer, ROCE_RC_48_behind_the_wait_of_an_rnr_nak_there_is_no_timer)
 Test(timer, a_timer_that_no_answer_stops_has_words_of_its_own)
 {
     struct story s;
-    begin_calm(&s);
+    story_begin_calm(&s);
     for (uint32_t psn = 10; psn < 16; psn += 2) {
-        send_at(&s, psn);
-        ack(&s, psn, psn - 5);
+        story_send(&s, psn);
+        story_ack(&s, psn, psn - 5);
         s.time_ns += 135700 * NS_PER_US;
-        send_at(&s, psn + 1);
+        story_send(&s, psn + 1);
         s.time_ns += 300 * NS_PER_US;
-        send_at(&s, psn + 1);
+        story_send(&s, psn + 1);
         cr_assert_not_null(why_again(&s));
         if (psn == 10) {
             cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_UNKNOWN, "once is chance");
@@ -180,7 +160,7 @@ Test(timer, a_timer_that_no_answer_stops_has_words_of_its_own)
             cr_expect_not_null(strstr(s.m.words, "a timer that an answer should have stopped: #"));
         }
         cr_expect_not(story_has(&s, EXPLAIN_FIND_TIMEOUT));
-        ack(&s, psn + 1, psn - 4);
+        story_ack(&s, psn + 1, psn - 4);
     }
     story_end(&s);
 }

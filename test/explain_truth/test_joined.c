@@ -63,6 +63,8 @@ Test(joined_truth, captures_of_parts_tell_what_they_can)
 
 static const uint64_t joined_wrongly[] = {
     820191, /* an answer of another queue pair, which covers what is far behind it */
+    36113,  /* three pairs of equal packets that are none of the same, far quicker than most */
+    38514,  /* such a pair leaves no room for a round trip, and delays no bound */
 };
 
 Test(joined_truth, what_was_told_wrongly_is_not_any_more)
@@ -107,7 +109,25 @@ Test(joined_truth, between_two_that_came_the_other_capture_was_on)
 {
     struct truth_joined_judge judge = {0};
     truth_joined_seeds(&judge, BURST, 1);
-    cr_expect_geq(judge.score.either_right[0][EXPLAIN_FATE_OUTSIDE], 5);
+    cr_expect_geq(judge.score.either_right[0][EXPLAIN_FATE_OUTSIDE], 30);
+    cr_expect_eq(judge.score.wrong[0][EXPLAIN_FATE_OUTSIDE][EXPLAIN_SURE_LIKELY], 0);
+}
+
+static const uint64_t with_strays[] = {2397, 6028,
+                                       7305}; /* a few pairs of equal packets are none of the same */
+
+/* A few pairs that are not the same packet do not hide where the clocks stand. */
+Test(joined_truth, clocks_are_those_of_nearly_all_packets)
+{
+    for (size_t i = 0; i < sizeof with_strays / sizeof *with_strays; i++) {
+        struct truth_joined_judge judge = {0};
+        truth_joined_seeds(&judge, with_strays[i], 1);
+        const struct truth_joined_score *s = &judge.score;
+        cr_expect_geq(s->right[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY], 300);
+        cr_expect_leq(s->wrong[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY],
+                      s->right[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY] / 20);
+        cr_expect_eq(s->either_wrong[1][EXPLAIN_FATE_LOST], 0);
+    }
 }
 
 /* A tap that sees each packet at two places, always as far apart or not: what is told of a packet does not
