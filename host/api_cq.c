@@ -76,6 +76,11 @@ int nornic_cq_destroy(struct nornic_cq *cq)
     return err;
 }
 
+const struct rdma_cq *host_cq_of(const struct nornic_cq *cq)
+{
+    return cq->engine;
+}
+
 void *nornic_cq_ctx(const struct nornic_cq *cq)
 {
     return cq->ctx;

@@ -110,6 +110,19 @@ int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **
     return 0;
 }
 
+struct nornic_dev *host_dev_for_program(struct host_dev *dev, bool has_thread, struct nornic_mac peer_mac)
+{
+    struct nornic_dev *program = calloc(1, sizeof *program);
+    if (!program)
+        return NULL;
+    program->host = dev;
+    program->engine = host_dev_engine(dev);
+    program->has_thread = has_thread;
+    program->has_peer_mac = true;
+    program->peer_mac = peer_mac;
+    return program;
+}
+
 /* MAC and address of one end of the cable in memory. */
 static struct nornic_gid end_gid(int side, enum nornic_gid_type type)
 {
@@ -122,21 +135,17 @@ static struct nornic_gid end_gid(int side, enum nornic_gid_type type)
 static int open_end(struct net_port *port, const struct nornic_dev_config *config, int side,
                     struct nornic_dev **out, struct nornic_error *why)
 {
-    struct host_dev_config host = host_config_of(config);
-    struct nornic_dev *dev = calloc(1, sizeof *dev);
+    struct host_dev_config host_config = host_config_of(config);
+    struct host_dev *host;
+    int err = host_dev_create_on(port, &host_config, &host, why);
+    if (err)
+        return err;
+    struct nornic_dev *dev =
+        host_dev_for_program(host, !config->no_thread, end_gid(1 - side, NORNIC_GID_V2).mac);
     if (!dev) {
-        net_port_close(port);
+        host_dev_close(host, NULL);
         return net_error_set(why, ENOMEM, "no memory for a device");
     }
-    int err = host_dev_create_on(port, &host, &dev->host, why);
-    if (err) {
-        free(dev);
-        return err;
-    }
-    dev->engine = host_dev_engine(dev->host);
-    dev->has_thread = !config->no_thread;
-    dev->has_peer_mac = true;
-    dev->peer_mac = end_gid(1 - side, NORNIC_GID_V2).mac;
     for (int type = NORNIC_GID_V2; type <= (config->roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2); type++) {
         struct nornic_gid gid = end_gid(side, (enum nornic_gid_type)type);
         int index = nornic_dev_add_gid(dev, &gid);

@@ -13,6 +13,8 @@
 #include "roce/roce.h"
 
 struct host_dev;
+struct nornic_cq;
+struct nornic_dev;
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t host_now_ns(void);
@@ -74,6 +76,15 @@ const char *host_dev_port_name(const struct host_dev *dev);
 const char *host_dev_port_mode(const struct host_dev *dev);
 /* What a program's device stands on: for who needs more of it than its API has. */
 struct host_dev *host_dev_of(struct nornic_dev *dev);
+/* The other way round: a program's device on one that the caller has made on one end of a cable
+ * (host_dev_create_on()), where every address is behind `peer_mac`. It takes over `dev`: nornic_dev_close()
+ * closes it. NULL: no memory, and `dev` stays the caller's. */
+struct nornic_dev *host_dev_for_program(struct host_dev *dev, bool has_thread, struct nornic_mac peer_mac);
+/* What a program's completion queue stands on, for host_dev_progress_for(). */
+const struct rdma_cq *host_cq_of(const struct nornic_cq *cq);
+/* The address of that index which an iWARP device is for. 0; -ENOENT: there are not so many, or it speaks
+ * RoCE, which has GIDs. */
+int host_dev_addr(struct host_dev *dev, unsigned index, struct nornic_addr *out);
 
 /* The device's lock: held around every control call of the engine (create, modify, destroy, register). */
 void host_dev_lock(struct host_dev *dev);

@@ -4,12 +4,9 @@
 #include "base/base.h"
 #include "cli/node/node.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/stop.h"
@@ -19,34 +16,27 @@
 
 #define ROUNDS_OF_LOOK 8 /* between looks at the clock */
 
-static void on_notify(void *ctx, struct rdma_cq *cq, bool overflow)
-{
-    (void)cq;
-    (void)overflow; /* the next poll says so */
-    struct cli_cq *self = ctx;
-    eventfd_write(self->event_fd, 1);
-}
-
 int cli_cq_create(const struct cli_node *node, uint32_t capacity, struct cli_cq *out)
 {
-    *out = (struct cli_cq){.node = node, .event_fd = -1};
-    if (node->events && (out->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-        return cli_fail("cannot create an event descriptor: %s", strerror(errno));
-    struct rdma_cq_config config = {
-        .capacity = capacity, .notify = node->events ? on_notify : NULL, .ctx = out};
-    int err = rdma_cq_create(&rdma_mem_libc, &config, &out->cq);
+    *out = (struct cli_cq){.node = node};
+    int err = node->events ? nornic_channel_create(node->api, &out->channel) : 0;
+    if (err)
+        return cli_fail("cannot create a completion channel: %s", strerror(-err));
+    const struct nornic_cq_config config = {NORNIC_INIT(config), .capacity = capacity,
+                                            .channel = out->channel};
+    err = nornic_cq_create(node->api, &config, &out->cq);
     if (!err)
         return CLI_OK;
-    if (out->event_fd >= 0)
-        close(out->event_fd);
+    if (out->channel)
+        nornic_channel_destroy(out->channel);
     return cli_fail("cannot create a completion queue of %u entries: %s", capacity, strerror(-err));
 }
 
 void cli_cq_destroy(struct cli_cq *cq)
 {
-    rdma_cq_destroy(cq->cq);
-    if (cq->event_fd >= 0)
-        close(cq->event_fd);
+    nornic_cq_destroy(cq->cq);
+    if (cq->channel)
+        nornic_channel_destroy(cq->channel);
 }
 
 static uint64_t end_of(uint64_t now_ns, uint64_t timeout_ns)
@@ -65,8 +55,8 @@ static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, ui
     uint64_t end_ns = 0, busy_ns = 0, spin_ns = cq->node->spin_ns;
     bool was_busy = true;
     for (unsigned rounds = 1;; rounds++) {
-        was_busy = host_dev_progress_for(cq->node->dev, cq->cq) || was_busy;
-        int got = rdma_cq_poll(cq->cq, wcs, n);
+        was_busy = host_dev_progress_for(cq->node->dev, host_cq_of(cq->cq)) || was_busy;
+        int got = nornic_cq_poll(cq->cq, wcs, n);
         if (got != 0)
             return got;
         if (spin_ns && rounds % ROUNDS_OF_LOOK)
@@ -84,19 +74,21 @@ static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, ui
 
 static void sleep_for_event(const struct cli_cq *cq, uint64_t ns)
 {
-    struct pollfd fds[2] = {{.fd = cq->event_fd, .events = POLLIN}, {.fd = cli_stop_fd(), .events = POLLIN}};
+    struct nornic_cq *fired;
+    struct pollfd fds[2] = {{.fd = nornic_channel_fd(cq->channel), .events = POLLIN},
+                            {.fd = cli_stop_fd(), .events = POLLIN}};
     struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
     ppoll(fds, 2, &ts, NULL);
-    eventfd_t count;
-    eventfd_read(cq->event_fd, &count);
+    while (nornic_channel_get_event(cq->channel, &fired, 0) == 0)
+        nornic_cq_ack_events(fired, 1);
 }
 
 static int wait_asleep(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t end_ns)
 {
     for (;;) {
         /* Armed first, polled after: a completion between the two is found or rings. */
-        rdma_cq_req_notify(cq->cq, false);
-        int got = rdma_cq_poll(cq->cq, wcs, n);
+        nornic_cq_req_notify(cq->cq, false);
+        int got = nornic_cq_poll(cq->cq, wcs, n);
         uint64_t now_ns = host_now_ns();
         if (got != 0 || now_ns >= end_ns || cli_stopped())
             return got;
@@ -106,7 +98,7 @@ static int wait_asleep(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uin
 
 int cli_cq_wait(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)
 {
-    int got = rdma_cq_poll(cq->cq, wcs, n);
+    int got = nornic_cq_poll(cq->cq, wcs, n);
     if (got != 0)
         return got;
     return cq->node->events ? wait_asleep(cq, wcs, n, end_of(host_now_ns(), timeout_ns))

@@ -6,20 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/host.h"
-#include "rdma/mr.h"
+#include "nornic/nornic.h"
 
 struct cli_memory {
-    struct host_dev *dev;
-    struct rdma_pd *pd;
-    struct rdma_mr *mr;
+    struct nornic_pd *pd;
+    struct nornic_mr *mr;
     uint8_t *bytes;
+    uint32_t lkey, rkey; /* of `mr` */
+    uint64_t remote_addr;
 };
 
 /* Allocates `len_bytes`, a whole number of pages with zeros in them, and registers them with these
  * rights. 0, or -errno with a sentence; what has been made then is given back by cli_memory_close() as
  * well. */
-int cli_memory_open(struct host_dev *dev, uint64_t len_bytes, uint32_t access, struct cli_memory *out,
+int cli_memory_open(struct nornic_dev *dev, uint64_t len_bytes, uint32_t access, struct cli_memory *out,
                     struct nornic_error *why);
 
 /* Gives it back: after the queue pairs and the shared receive queues of the domain, which work on it. All

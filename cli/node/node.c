@@ -11,6 +11,7 @@
 #include "cli/node/choose.h"
 #include "cli/stop.h"
 #include "net/memory.h"
+#include "net/error.h"
 
 #define RESOLVE_NS         (3 * NS_PER_S)
 #define MEMORY_MTU_BYTES   4300 /* the 4096 path MTU with its headers */
@@ -95,13 +96,25 @@ static void add_memory_gids(const struct cli_node *node, int side)
 {
     static const char *const addrs[2][2] = {{"10.77.0.1", "fd77::1"}, {"10.77.0.2", "fd77::2"}};
     struct nornic_mac mac = memory_mac(side);
-    host_dev_lock(node->dev);
     for (int i = 0; i < 2; i++) {
         struct nornic_gid gid = {.mac = mac, .type = node->roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2};
         nornic_addr_parse(addrs[side][i], &gid.addr);
-        roce_dev_gid_add(host_dev_engine(node->dev), &gid);
+        nornic_dev_add_gid(node->api, &gid);
     }
-    host_dev_unlock(node->dev);
+}
+
+/* Takes over `port`. 0 or -errno with a sentence. */
+static int open_end(struct net_port *port, const struct host_dev_config *config, struct cli_node *node,
+                    struct nornic_error *why)
+{
+    int err = host_dev_create_on(port, config, &node->dev, why);
+    if (err)
+        return err;
+    node->api = host_dev_for_program(node->dev, !config->no_thread, node->memory_peer);
+    if (node->api)
+        return 0;
+    host_dev_close(node->dev, NULL);
+    return net_error_set(why, ENOMEM, "no memory for a device");
 }
 
 int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nodes[2])
@@ -124,12 +137,12 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     nodes[0] = nodes[1];
     nodes[0].capture = config->capture;
     nodes[0].memory_peer = memory_mac(1);
-    if (host_dev_create_on(ends[0], &first, &nodes[0].dev, &why) != 0) {
+    if (open_end(ends[0], &first, &nodes[0], &why) != 0) {
         net_port_close(ends[1]);
         return cli_fail("%s", why.text);
     }
-    if (host_dev_create_on(ends[1], &second, &nodes[1].dev, &why) != 0) {
-        host_dev_close(nodes[0].dev, NULL);
+    if (open_end(ends[1], &second, &nodes[1], &why) != 0) {
+        nornic_dev_close(nodes[0].api, NULL);
         return cli_fail("%s", why.text);
     }
     add_memory_gids(&nodes[0], 0);
@@ -143,7 +156,7 @@ int cli_node_close(struct cli_node *node, int status)
     int err = host_dev_capture_flush(node->dev);
     if (status != CLI_OK && host_dev_notice(node->dev, &why))
         cli_fail("%s", why.text);
-    if ((node->api ? nornic_dev_close(node->api, &why) : host_dev_close(node->dev, &why)) != 0)
+    if (nornic_dev_close(node->api, &why) != 0)
         return cli_fail("%s", why.text);
     if (!err)
         return status;
@@ -176,14 +189,14 @@ static int gid_score(const struct nornic_addr *gid, bool ipv6, const struct norn
 static int gid_at(const struct cli_node *node, unsigned index, struct nornic_addr *gid,
                   enum nornic_gid_type *type)
 {
+    struct nornic_gid entry;
+    *type = NORNIC_GID_V2;
     if (cli_node_is_iwarp(node)) /* its GID is no address */
-        return -ENOENT;
-    host_dev_lock(node->dev);
-    const struct nornic_gid *entry = roce_dev_gid_get(host_dev_engine(node->dev), index);
-    if (entry)
-        *gid = entry->addr, *type = entry->type;
-    host_dev_unlock(node->dev);
-    return entry ? 0 : -ENOENT;
+        return host_dev_addr(node->dev, index, gid);
+    int err = nornic_dev_query_gid(node->api, index, &entry);
+    if (!err)
+        *gid = entry.addr, *type = entry.type;
+    return err;
 }
 
 int cli_node_pick_gid(const struct cli_node *node, const struct cli_node_config *config,
@@ -232,6 +245,8 @@ int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst,
 
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes)
 {
+    if (cli_node_is_iwarp(node))
+        return CLI_OK;
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
     uint32_t largest = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
     if (largest == 0)

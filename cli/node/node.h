@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "host/host.h"
-#include "nornic/device.h"
+#include "nornic/nornic.h"
 
 struct cli_node_config {
     const char *port;    /* as --port says it; NULL: not at all */
@@ -26,8 +26,8 @@ struct cli_node_config {
 };
 
 struct cli_node {
-    struct nornic_dev *api; /* NULL: one end of a memory port */
-    struct host_dev *dev;   /* what it stands on */
+    struct nornic_dev *api;
+    struct host_dev *dev; /* what it stands on */
     bool events, roce_v1;
     uint64_t spin_ns; /* as the configuration has it, like the next */
     const char *capture;
@@ -56,7 +56,7 @@ int cli_node_close(struct cli_node *node, int status);
 const char *cli_node_port_name(const struct cli_node *node);
 const char *cli_node_port_mode(const struct cli_node *node);
 
-/* Which GID to use: the one that `config` names by its index. Else, when `like` is given (the peer's GID,
+/* Which GID to use, or of iWARP which address: the one that `config` names by its index. Else, when `like` is given (the peer's GID,
  * or the local address of the control connection): that very address, or the first of its family and
  * scope. Else the first IPv4 address, or where `config` prefers IPv6 the first IPv6 address that is not
  * link-local. CLI_OK or CLI_ERROR. */
@@ -66,7 +66,7 @@ int cli_node_pick_gid(const struct cli_node *node, const struct cli_node_config 
 /* The MAC towards `dst`; waits a few seconds for ARP or NDP. CLI_OK or CLI_ERROR. */
 int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst, struct nornic_mac *mac);
 
-/* Checks that a path MTU fits the port. CLI_OK or CLI_ERROR. */
+/* Checks that a path MTU fits the port; one of iWARP has none. CLI_OK or CLI_ERROR. */
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes);
 
 /* Without a thread: makes progress for `duration_ns`, so that a peer's retransmissions are answered, or until
@@ -75,11 +75,11 @@ void cli_node_linger(const struct cli_node *node, uint64_t duration_ns, int fd);
 
 struct cli_cq {
     const struct cli_node *node;
-    struct rdma_cq *cq;
-    int event_fd; /* events only, else -1 */
+    struct nornic_cq *cq;
+    struct nornic_channel *channel; /* events only, else NULL */
 };
 
-/* CLI_OK or CLI_ERROR. Keeps `node`, and `out` must stay where it is. */
+/* CLI_OK or CLI_ERROR. Keeps `node`. */
 int cli_cq_create(const struct cli_node *node, uint32_t capacity, struct cli_cq *out);
 void cli_cq_destroy(struct cli_cq *cq);
 

@@ -19,21 +19,18 @@ uint32_t cli_rc_random_psn(void)
     return value & 0xffffff;
 }
 
-int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct nornic_qp_attr *attr,
-                  uint32_t mask)
+int cli_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask)
 {
-    host_dev_lock(node->dev);
-    int err = roce_qp_modify(qp, attr, mask | NORNIC_QP_STATE, host_now_ns());
-    host_dev_unlock(node->dev);
+    int err = nornic_qp_modify(qp, attr, mask | NORNIC_QP_STATE);
     return !err ? CLI_OK
-                : cli_fail("cannot move queue pair 0x%06x to %s: %s", roce_qp_num(qp),
+                : cli_fail("cannot move queue pair 0x%06x to %s: %s", nornic_qp_num(qp),
                            nornic_qp_state_name(attr->state), strerror(-err));
 }
 
-int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access)
+int cli_rc_init(struct nornic_qp *qp, uint32_t access)
 {
     struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT, .port = 1, .access_flags = access};
-    return cli_qp_modify(node, qp, &attr, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS);
+    return cli_qp_modify(qp, &attr, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS);
 }
 
 struct nornic_av cli_path_av(const struct cli_path *path)
@@ -45,7 +42,7 @@ struct nornic_av cli_path_av(const struct cli_path *path)
                               .dst_mac = path->dst_mac};
 }
 
-int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_path *path)
+int cli_rc_connect(struct nornic_qp *qp, const struct cli_path *path)
 {
     struct nornic_qp_attr attr = {
         .state = NORNIC_QPS_RTR,
@@ -56,7 +53,7 @@ int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct
         .min_rnr_timer = MIN_RNR_TIMER,
         .av = cli_path_av(path),
     };
-    int err = cli_qp_modify(node, qp, &attr,
+    int err = cli_qp_modify(qp, &attr,
                             NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
                                 NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER);
     if (err != CLI_OK)
@@ -67,7 +64,7 @@ int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct
     attr.rnr_retry = RETRIES;
     attr.sq_psn = path->sq_psn;
     attr.max_rd_atomic = path->rd_atomic;
-    return cli_qp_modify(node, qp, &attr,
+    return cli_qp_modify(qp, &attr,
                          NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN |
                              NORNIC_QP_MAX_QP_RD_ATOMIC);
 }

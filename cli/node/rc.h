@@ -19,9 +19,8 @@ struct cli_path {
     uint8_t rd_atomic; /* both directions */
 };
 
-/* roce_qp_modify() under the device's lock; NORNIC_QP_STATE is added to `mask`. */
-int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct nornic_qp_attr *attr,
-                  uint32_t mask);
+/* nornic_qp_modify(); NORNIC_QP_STATE is added to `mask`. */
+int cli_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask);
 
 /* The address vector of a path. */
 struct nornic_av cli_path_av(const struct cli_path *path);
@@ -30,11 +29,11 @@ struct nornic_av cli_path_av(const struct cli_path *path);
 uint32_t cli_rc_random_psn(void);
 
 /* RESET to INIT with the remote rights `access`. */
-int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access);
+int cli_rc_init(struct nornic_qp *qp, uint32_t access);
 
 /* INIT to RTR to RTS with the timers of ibv_rc_pingpong: timeout 14 (67 ms), 7 retries, RNR retries for ever,
  * minimum RNR timer 12 (0.64 ms). */
-int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_path *path);
+int cli_rc_connect(struct nornic_qp *qp, const struct cli_path *path);
 
 /* What a failed completion means to a user; never NULL. */
 const char *cli_rc_status_words(enum nornic_wc_status status);

@@ -7,11 +7,11 @@
 #include "cli/node/rc.h"
 
 /* UC: INIT to RTR to RTS. */
-int cli_uc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_path *path);
+int cli_uc_connect(struct nornic_qp *qp, const struct cli_path *path);
 
 /* UD: RESET to INIT with a Q_Key; INIT to RTR to RTS, sending from `sq_psn` on. */
-int cli_ud_init(const struct cli_node *node, struct roce_qp *qp, uint32_t qkey);
-int cli_ud_start(const struct cli_node *node, struct roce_qp *qp, uint32_t sq_psn);
+int cli_ud_init(struct nornic_qp *qp, uint32_t qkey);
+int cli_ud_start(struct nornic_qp *qp, uint32_t sq_psn);
 
 /* What stands before the data in a receive buffer of UD (ROCE-UD-4), of datagrams over IPv4 in its last
  * 20 bytes. */

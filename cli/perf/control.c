@@ -130,6 +130,26 @@ static void add_qps(struct json_object *o, const struct perf_side *side)
     json_object_object_add(o, "qp_list", list);
 }
 
+static void add_transport(struct json_object *o, const struct perf_side *side)
+{
+    if (side->is_iwarp)
+        cli_json_add_text(o, "transport", "iwarp");
+}
+
+/* Without a word about it, it is RoCE. */
+static int check_transport(struct json_object *o, bool is_iwarp, struct nornic_error *why)
+{
+    struct json_object *member;
+    bool says_iwarp = json_object_object_get_ex(o, "transport", &member) &&
+                      json_object_is_type(member, json_type_string) &&
+                      strcmp(json_object_get_string(member), "iwarp") == 0;
+    if (says_iwarp == is_iwarp)
+        return 0;
+    return net_error_set(why, EPROTO,
+                         "one side speaks iWARP and the other RoCE: use --port iwarp:ADDRESS on both, or on "
+                         "none");
+}
+
 static int get_qps(struct json_object *o, uint32_t want, struct perf_peer *peers, struct nornic_error *why)
 {
     struct json_object *list;
@@ -156,6 +176,7 @@ int perf_control_send_test(int fd, const struct perf_side *side, struct nornic_e
     cli_json_add_count(o, "qps", t->qps);
     cli_json_add_count(o, "pmtu", t->pmtu_bytes);
     cli_json_add_count(o, "verify", t->verify);
+    add_transport(o, side);
     add_qps(o, side);
     return send_line(fd, o, why);
 }
@@ -189,14 +210,16 @@ static int get_test(struct json_object *o, struct perf_test *t, struct nornic_er
     return err;
 }
 
-int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct nornic_addr *gid,
-                           struct perf_peer *peers, struct nornic_error *why)
+int perf_control_read_test(int fd, uint64_t timeout_ns, bool is_iwarp, struct perf_test *test,
+                           struct nornic_addr *gid, struct perf_peer *peers, struct nornic_error *why)
 {
     struct json_object *o = NULL;
     int err = read_line(fd, timeout_ns, &o, why);
     if (err)
         return err;
-    err = get_test(o, test, why);
+    err = check_transport(o, is_iwarp, why);
+    if (!err)
+        err = get_test(o, test, why);
     if (!err)
         err = get_gid(o, gid, why);
     if (!err)
@@ -209,8 +232,11 @@ int perf_control_send_answer(int fd, const struct perf_side *side, struct nornic
 {
     struct json_object *o = new_line();
     add_qps(o, side);
-    cli_json_add_count(o, "addr", side->memory.mr->iova);
-    cli_json_add_count(o, "rkey", side->memory.mr->rkey);
+    cli_json_add_count(o, "addr", side->memory.remote_addr);
+    cli_json_add_count(o, "rkey", side->memory.rkey);
+    add_transport(o, side);
+    if (side->is_iwarp)
+        cli_json_add_count(o, "tcp_port", side->tcp_port);
     return send_line(fd, o, why);
 }
 
@@ -218,10 +244,16 @@ int perf_control_read_answer(int fd, struct perf_side *side, struct nornic_error
 {
     struct json_object *o = NULL;
     struct perf_peer peers[PERF_MAX_QPS] = {{0}};
+    uint32_t tcp_port = 0;
     int err = read_line(fd, side->timeout_ns, &o, why);
     if (err)
         return err;
-    err = get_gid(o, &side->peer_gid, why);
+    err = check_transport(o, side->is_iwarp, why);
+    if (!err)
+        err = get_gid(o, &side->peer_gid, why);
+    if (!err && side->is_iwarp)
+        err = get_count32(o, "tcp_port", UINT16_MAX, &tcp_port, why);
+    side->tcp_port = (uint16_t)tcp_port;
     if (!err)
         err = get_count(o, "addr", 0, UINT64_MAX, &side->peer_addr, why);
     if (!err)

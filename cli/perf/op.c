@@ -48,3 +48,8 @@ bool perf_op_takes_receive(enum perf_op op)
 {
     return op == PERF_OP_SEND || op == PERF_OP_WRITE_IMM;
 }
+
+bool perf_op_is_answered(enum perf_op op)
+{
+    return op == PERF_OP_READ || perf_op_is_atomic(op);
+}

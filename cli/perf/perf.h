@@ -3,6 +3,7 @@
  *
  * Control exchange on TCP: one JSON object a line, each with "nornic_perf": 1.
  *   client: the test, its GID and its queue pairs     server: its GID, queue pairs, address and rkey
+ *   over iWARP both say "transport": "iwarp"          and the server the "tcp_port" of its queue pairs
  *   (the transfer)
  *   client: "ops": how many a queue pair did          server: "checked": how many messages it compared
  * Instead of any of these a side may say "error": why it gives up. */
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/histogram.h"
+#include "cli/node/iwarp.h"
 #include "cli/node/memory.h"
 #include "cli/node/node.h"
 #include "net/error.h"
@@ -46,6 +48,7 @@ enum nornic_wr_opcode perf_op_opcode(enum perf_op op);
 uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pairs */
 bool perf_op_is_atomic(enum perf_op op);
 bool perf_op_takes_receive(enum perf_op op); /* one receive of the server a message */
+bool perf_op_is_answered(enum perf_op op);   /* with data: a READ, an atomic */
 
 struct cli_command;
 
@@ -81,11 +84,12 @@ int perf_main(void *settings);
 /* --- one side's objects: side.c --- */
 
 struct perf_qp {
-    struct roce_qp *qp;
+    struct nornic_qp *qp;
     uint32_t qpn, psn; /* of this side */
     uint32_t peer_qpn, peer_psn;
     uint8_t *region;        /* this queue pair's slots, of perf_slot_bytes() */
     uint64_t posted, done;  /* client: operations; server: receives, and messages that came */
+    uint64_t credited;      /* client: messages whose receives the server has posted again */
     uint64_t *posted_at_ns; /* client: by slot */
 };
 
@@ -93,16 +97,20 @@ struct perf_side {
     struct cli_node *node;
     struct perf_test test;
     bool is_client;
+    bool is_iwarp; /* of a port of iWARP */
     uint64_t timeout_ns;
-    uint32_t slots;    /* of a queue pair, used in turn */
-    uint32_t receives; /* server: posted on a queue pair */
+    uint32_t slots;        /* of a queue pair, used in turn */
+    uint32_t receives;     /* of the server: posted on a queue pair */
+    uint32_t credit_every; /* messages that a credit is for; 0: none are needed */
     struct cli_memory memory;
     struct cli_cq cq;
+    struct cli_iwarp iwarp; /* else all zero */
     uint64_t *times;
     struct perf_qp *qps;
     unsigned sgid_index;
-    struct nornic_addr gid, peer_gid;
-    uint64_t peer_addr; /* client: the server's region */
+    struct nornic_addr gid, peer_gid; /* iWARP: IP addresses */
+    uint16_t tcp_port;                /* iWARP: the server's, of its queue pairs */
+    uint64_t peer_addr;               /* client: the server's region */
     uint32_t peer_rkey;
     uint64_t checked; /* messages compared */
 };
@@ -112,14 +120,37 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
                    bool is_client, uint64_t timeout_ns, struct nornic_error *why);
 void perf_side_close(struct perf_side *side);
 
-/* Connects every queue pair to its peer. CLI_OK or CLI_ERROR. */
+/* Connects every queue pair to its peer; or as a server over iWARP listens for them. CLI_OK or CLI_ERROR. */
 int perf_side_connect(struct perf_side *side);
+
+/* The server, when the client has been answered: over iWARP waits for its connections. CLI_OK or CLI_ERROR. */
+int perf_side_accept(struct perf_side *side);
+
+/* Whether the server hears of the end of a queue pair's WRITEs by an empty SEND behind them: over iWARP, where a
+ * WRITE completes when TCP has it and not when it is placed (IWARP-ORD). */
+bool perf_side_marks_end(const struct perf_side *side);
 
 /* Bytes between two slots; the client's slot s of queue pair q maps to the server's of the same numbers. */
 uint64_t perf_slot_bytes(const struct perf_test *test);
 
 /* The pattern (cli/node/pattern.h) of message `seq` of a queue pair, and of a server's slot that is read. */
 uint64_t perf_key(unsigned qp_index, uint64_t seq);
+
+/* --- credits for messages over iWARP: credit.c; where none are needed all are without effect --- */
+
+#define PERF_CREDITS   8u           /* at the most under way on a queue pair, with some to spare */
+#define PERF_WR_CREDIT (1ull << 32) /* wr_id of what carries one, with the number of the queue pair */
+
+/* When `receives` is known. */
+void perf_credit_init(struct perf_side *side);
+/* Whether the server has a receive for one message more. */
+bool perf_credit_is_left(const struct perf_side *side, const struct perf_qp *p);
+/* The client: posts the receives of all queue pairs, before they are connected; and has got one. 0 or -errno
+ * with a sentence, like the next. */
+int perf_credit_await_all(const struct perf_side *side, struct nornic_error *why);
+int perf_credit_take(struct perf_side *side, uint32_t qp_index, struct nornic_error *why);
+/* The server: sends one if it is due, when the receive of a message is posted again. */
+int perf_credit_give(const struct perf_side *side, uint32_t qp_index, struct nornic_error *why);
 
 /* --- control exchange: control.c. 0 or -errno with a sentence in `why` --- */
 
@@ -128,8 +159,8 @@ int perf_control_send_test(int fd, const struct perf_side *side, struct nornic_e
 struct perf_peer {
     uint32_t qpn, psn;
 };
-int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct nornic_addr *gid,
-                           struct perf_peer *peers, struct nornic_error *err);
+int perf_control_read_test(int fd, uint64_t timeout_ns, bool is_iwarp, struct perf_test *test,
+                           struct nornic_addr *gid, struct perf_peer *peers, struct nornic_error *err);
 int perf_control_send_answer(int fd, const struct perf_side *side, struct nornic_error *err);
 int perf_control_read_answer(int fd, struct perf_side *side, struct nornic_error *err);
 int perf_control_send_ops(int fd, const struct perf_side *side, struct nornic_error *err);

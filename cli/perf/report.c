@@ -32,14 +32,16 @@ static void report_json(const struct cli_node *node, const struct perf_test *t,
     cli_json_add_count(j, "size", t->size_bytes);
     cli_json_add_count(j, "depth", t->depth);
     cli_json_add_count(j, "qps", t->qps);
-    cli_json_add_count(j, "pmtu", t->pmtu_bytes);
+    if (!cli_node_is_iwarp(node))
+        cli_json_add_count(j, "pmtu", t->pmtu_bytes);
     cli_json_add_count(j, "ops", result->ops);
     cli_json_add_count(j, "bytes", r->bytes);
     cli_json_add_real(j, "seconds", r->seconds);
     cli_json_add_real(j, "gbit_per_s", r->gbit_per_s);
     cli_json_add_real(j, "mmsg_per_s", r->mmsg_per_s);
     cli_json_add_usec(j, "latency_us", &result->latency);
-    cli_json_add_count(j, "retransmitted_pkts", result->retransmitted_pkts);
+    if (!cli_node_is_iwarp(node))
+        cli_json_add_count(j, "retransmitted_pkts", result->retransmitted_pkts);
     json_object_object_add(j, "verified", json_object_new_boolean(t->verify));
     cli_json_add_count(j, "compared_messages", result->server_checked);
     cli_json_print(j);
@@ -55,15 +57,23 @@ static void report_text(const struct perf_options *options, const struct cli_nod
 {
     const struct histogram *h = &result->latency;
     const char *mode = cli_node_port_mode(node);
-    printf("%s of %u bytes over %s%s%s%s: %u queue pair%s, depth %u, path MTU %u\n", perf_op_name(t->op),
-           t->size_bytes, cli_node_port_name(node), mode ? " (" : "", mode ? mode : "", mode ? ")" : "",
-           t->qps, t->qps == 1 ? "" : "s", t->depth, t->pmtu_bytes);
+    bool is_iwarp = cli_node_is_iwarp(node);
+    printf("%s of %u bytes over %s%s%s%s: %u queue pair%s, depth %u", perf_op_name(t->op), t->size_bytes,
+           cli_node_port_name(node), mode ? " (" : "", mode ? mode : "", mode ? ")" : "", t->qps,
+           t->qps == 1 ? "" : "s", t->depth);
+    if (!is_iwarp)
+        printf(", path MTU %u", t->pmtu_bytes);
+    putchar('\n');
     printf("  %" PRIu64 " operations, %" PRIu64 " bytes in %.3f s\n", result->ops, r->bytes, r->seconds);
     if (!options->latency)
         printf("  %.3f Gbit/s, %.4f Mmsg/s\n", r->gbit_per_s, r->mmsg_per_s);
     printf("  post to completion: min %.1f, median %.1f, p99 %.1f, p99.9 %.1f, max %.1f usec\n",
            (double)h->min / 1e3, usec(h, 0.5), usec(h, 0.99), usec(h, 0.999), (double)h->max / 1e3);
-    printf("  %" PRIu64 " packets retransmitted", result->retransmitted_pkts);
+    if (is_iwarp)
+        printf("  completed when %s", perf_op_is_answered(t->op) ? "the answer had come"
+                                                                 : "TCP had taken it, not when it was there");
+    else
+        printf("  %" PRIu64 " packets retransmitted", result->retransmitted_pkts);
     if (t->verify)
         printf(", %" PRIu64 " messages compared", result->server_checked);
     putchar('\n');

@@ -27,11 +27,11 @@ static int post_receive(struct perf_side *side, unsigned qp_index, struct nornic
     struct perf_qp *p = &side->qps[qp_index];
     uint8_t *slot = p->region + perf_slot_bytes(&side->test) * receive_slot(side, p->posted);
     struct nornic_sge sge = {
-        .addr = (uintptr_t)slot, .len_bytes = side->test.size_bytes, .lkey = side->memory.mr->lkey};
+        .addr = (uintptr_t)slot, .len_bytes = side->test.size_bytes, .lkey = side->memory.lkey};
     /* The immediate of a WRITE needs a receive, but no room in it. */
     struct nornic_recv_wr wr = {
         .wr_id = qp_index, .sg_list = &sge, .num_sge = side->test.op == PERF_OP_SEND ? 1 : 0};
-    int err = roce_post_recv(p->qp, &wr, NULL);
+    int err = nornic_qp_post_recv(p->qp, &wr, NULL);
     if (err)
         return net_error_set(why, -err, "the server cannot post a receive: %s", strerror(-err));
     p->posted++;
@@ -41,14 +41,12 @@ static int post_receive(struct perf_side *side, unsigned qp_index, struct nornic
 /* Fills the receive queues: as many as they take. */
 static int post_all_receives(struct perf_side *side, struct nornic_error *why)
 {
-    if (!perf_op_takes_receive(side->test.op))
+    if (!perf_op_takes_receive(side->test.op) && !perf_side_marks_end(side))
         return 0;
     for (uint32_t q = 0; q < side->test.qps; q++) {
         struct nornic_qp_caps caps;
-        host_dev_lock(side->node->dev);
-        roce_qp_query(side->qps[q].qp, NULL, &caps);
-        host_dev_unlock(side->node->dev);
-        uint32_t most = side->test.op == PERF_OP_SEND ? side->receives : caps.max_recv_wr;
+        nornic_qp_query(side->qps[q].qp, NULL, &caps);
+        uint32_t most = side->test.op == PERF_OP_WRITE_IMM ? caps.max_recv_wr : side->receives;
         for (uint32_t i = 0; i < most; i++) {
             int err = post_receive(side, q, why);
             if (err)
@@ -84,11 +82,17 @@ static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, stru
 
 static int on_message(struct perf_side *side, const struct nornic_wc *wc, struct nornic_error *why)
 {
+    if (wc->status == NORNIC_WC_WR_FLUSH_ERR && side->iwarp.cm)
+        return net_error_set(why, ECONNRESET, "an iWARP connection ended before its messages had come");
     if (wc->status != NORNIC_WC_SUCCESS)
         return net_error_set(why, EIO, "the server's receive failed with %s",
                              nornic_wc_status_name(wc->status));
+    if (wc->wr_id & PERF_WR_CREDIT) /* sent */
+        return 0;
     unsigned q = (unsigned)wc->wr_id;
     uint64_t seq = side->qps[q].done++;
+    if (side->test.op == PERF_OP_WRITE) /* perf_side_marks_end() */
+        return 0;
     if (wc->byte_len != side->test.size_bytes)
         return net_error_set(why, EIO, "message %" PRIu64 " of queue pair %u has %u bytes and not %u",
                              seq + 1, q, wc->byte_len, side->test.size_bytes);
@@ -96,7 +100,9 @@ static int on_message(struct perf_side *side, const struct nornic_wc *wc, struct
         return net_error_set(why, EIO, "the write with immediate %u of queue pair %u came as number %" PRIu64,
                              wc->imm_data, q, seq);
     int err = side->test.verify && side->test.op == PERF_OP_SEND ? compare(side, q, seq, why) : 0;
-    return !err ? post_receive(side, q, why) : err;
+    if (!err)
+        err = post_receive(side, q, why);
+    return !err ? perf_credit_give(side, q, why) : err;
 }
 
 static bool readable(int fd)
@@ -130,12 +136,24 @@ static int serve_messages(struct perf_side *side, int fd, struct nornic_error *w
     }
 }
 
-/* What was sent before the client's last line, all acknowledged, is in the queue. */
-static int drain(struct perf_side *side, struct nornic_error *why)
+/* Whether all that the client sent has come. */
+static bool has_all(const struct perf_side *side, const uint64_t *ops)
+{
+    bool counts = perf_op_takes_receive(side->test.op);
+    for (uint32_t q = 0; q < side->test.qps; q++)
+        if (side->qps[q].done < (counts ? ops[q] : perf_side_marks_end(side)))
+            return false;
+    return true;
+}
+
+/* What was sent before the client's last line is in the queue where it was acknowledged; over iWARP it may
+ * still be on its way. */
+static int drain(struct perf_side *side, const uint64_t *ops, struct nornic_error *why)
 {
     struct nornic_wc wcs[BATCH];
     int n, rc = 0;
-    while (rc == 0 && (n = rdma_cq_poll(side->cq.cq, wcs, BATCH)) > 0)
+    uint64_t wait_ns = side->is_iwarp ? side->timeout_ns : 0;
+    while (rc == 0 && !has_all(side, ops) && (n = cli_cq_wait(&side->cq, wcs, BATCH, wait_ns)) > 0)
         for (int i = 0; i < n && rc == 0; i++)
             rc = on_message(side, &wcs[i], why);
     return rc;
@@ -170,7 +188,7 @@ static int check_end(struct perf_side *side, int fd, struct nornic_error *why)
         return net_error_set(why, ENOMEM, "no memory for the final check");
     int err = perf_control_read_ops(fd, side, ops, why);
     if (!err)
-        err = drain(side, why);
+        err = drain(side, ops, why);
     for (uint32_t q = 0; q < side->test.qps && !err; q++) {
         if (perf_op_takes_receive(side->test.op) && side->qps[q].done != ops[q])
             err = net_error_set(why, EIO, "queue pair %u received %" PRIu64 " of %" PRIu64 " messages", q,
@@ -189,7 +207,7 @@ static int accept_test(const struct perf_options *options, struct cli_node *node
     struct perf_test test;
     struct nornic_addr gid;
     struct perf_peer peers[PERF_MAX_QPS];
-    int err = perf_control_read_test(fd, FIRST_NS, &test, &gid, peers, why);
+    int err = perf_control_read_test(fd, FIRST_NS, cli_node_is_iwarp(node), &test, &gid, peers, why);
     if (!err)
         err = perf_side_open(side, node, &test, false, options->timeout_ns, why);
     if (err)
@@ -221,6 +239,8 @@ int perf_server(const struct perf_options *options, struct cli_node *node, int f
         return quiet ? CLI_ERROR : cli_fail("%s", why.text);
     }
     int err = perf_control_send_answer(fd, &side, &why);
+    if (!err && perf_side_accept(&side) != CLI_OK)
+        err = net_error_set(&why, ECONNABORTED, "the client's iWARP connections did not come to the server");
     if (!err)
         err = serve_messages(&side, fd, &why);
     if (!err)

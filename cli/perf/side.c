@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/node/rc.h"
-#include "host/events.h"
 
 #define SLOT_ALIGN    64u
 #define MAX_RD_ATOMIC 16u
@@ -73,7 +72,7 @@ static int allocate(struct perf_side *side, struct nornic_error *why)
     const struct perf_test *t = &side->test;
     uint32_t access = NORNIC_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
     uint64_t per_qp = perf_slot_bytes(t) * side->slots;
-    int err = cli_memory_open(side->node->dev, per_qp * t->qps, access, &side->memory, why);
+    int err = cli_memory_open(side->node->api, per_qp * t->qps, access, &side->memory, why);
     if (err)
         return err;
     side->qps = calloc(t->qps, sizeof *side->qps);
@@ -90,27 +89,26 @@ static int allocate(struct perf_side *side, struct nornic_error *why)
 static int create_qps(struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
-    struct roce_qp_config config = {
+    const struct nornic_qp_config config = {
+        NORNIC_INIT(config),
         .type = NORNIC_QPT_RC,
         .pd = side->memory.pd,
         .send_cq = side->cq.cq,
         .recv_cq = side->cq.cq,
-        .caps = {.max_send_wr = side->is_client ? t->depth : 1,
-                 .max_recv_wr = side->is_client ? 1 : side->receives,
+        .caps = {.max_send_wr = side->is_client ? t->depth : PERF_CREDITS,
+                 .max_recv_wr = side->is_client ? PERF_CREDITS : side->receives,
                  .max_send_sge = 1,
                  .max_recv_sge = 1},
     };
     for (uint32_t q = 0; q < t->qps; q++) {
         struct perf_qp *p = &side->qps[q];
-        host_dev_lock(side->node->dev);
-        int err = roce_qp_create(host_dev_engine(side->node->dev), &config, &p->qp);
-        host_dev_unlock(side->node->dev);
+        int err = nornic_qp_create(side->node->api, &config, &p->qp);
         if (err)
             return net_error_set(why, -err, "cannot create queue pair %u of %u: %s", q + 1, t->qps,
                                  strerror(-err));
-        p->qpn = roce_qp_num(p->qp);
+        p->qpn = nornic_qp_num(p->qp);
         p->psn = cli_rc_random_psn();
-        if (cli_rc_init(side->node, p->qp, side->is_client ? 0 : perf_op_access(t->op)) != CLI_OK)
+        if (cli_rc_init(p->qp, side->is_client ? 0 : perf_op_access(t->op)) != CLI_OK)
             return net_error_set(why, EINVAL, "a queue pair could not be made ready");
     }
     return 0;
@@ -119,18 +117,25 @@ static int create_qps(struct perf_side *side, struct nornic_error *why)
 int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
                    bool is_client, uint64_t timeout_ns, struct nornic_error *why)
 {
-    *side = (struct perf_side){.node = node, .test = *test, .is_client = is_client, .timeout_ns = timeout_ns};
+    *side = (struct perf_side){.node = node,
+                               .test = *test,
+                               .is_client = is_client,
+                               .is_iwarp = cli_node_is_iwarp(node),
+                               .timeout_ns = timeout_ns};
     int err = check_test(test, is_client, why);
     if (err)
         return err;
     side->slots = slots_of(test, is_client);
     side->receives = receives_of(test);
+    perf_credit_init(side);
     err = allocate(side, why);
-    uint32_t completions = test->qps * (is_client ? test->depth : side->receives) + 1;
+    uint32_t completions = test->qps * ((is_client ? test->depth : side->receives) + PERF_CREDITS) + 1;
     if (!err && cli_cq_create(node, completions, &side->cq) != CLI_OK)
         err = net_error_set(why, ENOMEM, "no completion queue of %u entries", completions);
     if (!err)
         err = create_qps(side, why);
+    if (!err && is_client)
+        err = perf_credit_await_all(side, why);
     if (err)
         perf_side_close(side);
     return err;
@@ -138,14 +143,45 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
 
 void perf_side_close(struct perf_side *side)
 {
+    cli_iwarp_close(&side->iwarp);
     for (uint32_t q = 0; side->qps && q < side->test.qps; q++)
         if (side->qps[q].qp)
-            host_qp_destroy(side->node->dev, side->qps[q].qp);
+            nornic_qp_destroy(side->qps[q].qp);
     if (side->cq.cq)
         cli_cq_destroy(&side->cq);
     cli_memory_close(&side->memory);
     free(side->qps);
     free(side->times);
+}
+
+static uint8_t rd_atomic_of(const struct perf_test *test)
+{
+    return (uint8_t)min_u32(test->depth, MAX_RD_ATOMIC);
+}
+
+/* The server's connections come when it has told its port. */
+static int connect_iwarp(struct perf_side *side)
+{
+    int err = cli_iwarp_open(side->node, side->test.qps, rd_atomic_of(&side->test), &side->iwarp);
+    for (uint32_t q = 0; q < side->test.qps && err == CLI_OK; q++) {
+        side->iwarp.streams[q].qp = side->qps[q].qp;
+        side->iwarp.streams[q].token = side->is_client ? side->qps[q].psn : side->qps[q].peer_psn;
+    }
+    if (err != CLI_OK)
+        return err;
+    return side->is_client ? cli_iwarp_connect(&side->iwarp, &side->gid, &side->peer_gid, side->tcp_port,
+                                               side->timeout_ns)
+                           : cli_iwarp_listen(&side->iwarp, &side->gid, &side->tcp_port);
+}
+
+int perf_side_accept(struct perf_side *side)
+{
+    return side->iwarp.cm ? cli_iwarp_accept(&side->iwarp, side->timeout_ns) : CLI_OK;
+}
+
+bool perf_side_marks_end(const struct perf_side *side)
+{
+    return side->is_iwarp && side->test.op == PERF_OP_WRITE;
 }
 
 int perf_side_connect(struct perf_side *side)
@@ -154,16 +190,18 @@ int perf_side_connect(struct perf_side *side)
         .dgid = side->peer_gid,
         .sgid_index = side->sgid_index,
         .pmtu_bytes = side->test.pmtu_bytes,
-        .rd_atomic = (uint8_t)(side->test.depth < MAX_RD_ATOMIC ? side->test.depth : MAX_RD_ATOMIC),
+        .rd_atomic = rd_atomic_of(&side->test),
     };
     if (nornic_addr_is_v4(&side->peer_gid) != nornic_addr_is_v4(&side->gid))
         return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
+    if (side->is_iwarp)
+        return connect_iwarp(side);
     int err = cli_node_resolve(side->node, &path.dgid, &path.dst_mac);
     for (uint32_t q = 0; err == CLI_OK && q < side->test.qps; q++) {
         path.dest_qpn = side->qps[q].peer_qpn;
         path.rq_psn = side->qps[q].peer_psn;
         path.sq_psn = side->qps[q].psn;
-        err = cli_rc_connect(side->node, side->qps[q].qp, &path);
+        err = cli_rc_connect(side->qps[q].qp, &path);
     }
     return err;
 }

@@ -58,8 +58,7 @@ static int post_one(struct phase *phase, unsigned qp_index)
         cli_pattern_fill(perf_key(qp_index, seq), slot, t->size_bytes);
     else if (t->verify)
         memset(slot, 0xa5, t->size_bytes); /* what the answer has to overwrite */
-    struct nornic_sge sge = {
-        .addr = (uintptr_t)slot, .len_bytes = t->size_bytes, .lkey = side->memory.mr->lkey};
+    struct nornic_sge sge = {.addr = (uintptr_t)slot, .len_bytes = t->size_bytes, .lkey = side->memory.lkey};
     struct nornic_send_wr wr = {
         .wr_id = qp_index,
         .sg_list = &sge,
@@ -73,7 +72,7 @@ static int post_one(struct phase *phase, unsigned qp_index)
         .swap = seq + 1,
     };
     p->posted_at_ns[seq % t->depth] = host_now_ns();
-    int err = roce_post_send(p->qp, &wr, NULL);
+    int err = nornic_qp_post_send(p->qp, &wr, NULL);
     if (err)
         return cli_fail("cannot post operation %" PRIu64 ": %s", phase->posted + 1, strerror(-err));
     p->posted++;
@@ -104,9 +103,12 @@ static int check_answer(struct perf_side *side, unsigned qp_index, uint64_t seq)
 static int on_completion(struct phase *phase, const struct nornic_wc *wc)
 {
     struct perf_side *side = phase->side;
+    struct nornic_error why;
     if (wc->status != NORNIC_WC_SUCCESS)
         return cli_negative("%s (%s) after %" PRIu64 " operations", cli_rc_status_words(wc->status),
                             nornic_wc_status_name(wc->status), phase->done);
+    if (wc->wr_id & PERF_WR_CREDIT)
+        return perf_credit_take(side, (uint32_t)wc->wr_id, &why) == 0 ? CLI_OK : cli_fail("%s", why.text);
     struct perf_qp *p = &side->qps[wc->wr_id];
     uint64_t seq = p->done++;
     phase->done++;
@@ -144,32 +146,56 @@ static int no_completion(const struct phase *phase, int polled)
                         (double)phase->side->timeout_ns / 1e9, phase->done);
 }
 
+static bool has_room(const struct phase *phase, const struct perf_qp *p)
+{
+    return p->posted - p->done < phase->side->test.depth && perf_credit_is_left(phase->side, p);
+}
+
+/* Nothing is under way, and the server's receives are awaited. */
+static bool waits_for_credits(const struct phase *phase)
+{
+    const struct perf_side *side = phase->side;
+    for (uint32_t q = 0; q < side->test.qps; q++)
+        if (!perf_credit_is_left(side, &side->qps[q]))
+            return wants_more(phase);
+    return false;
+}
+
 /* Round robin, so that a limit below the depth is spread over the queue pairs. */
 static int fill(struct phase *phase)
 {
     const struct perf_test *t = &phase->side->test;
     for (uint32_t d = 0; d < t->depth; d++)
         for (uint32_t q = 0; q < t->qps && wants_more(phase); q++) {
-            int err = post_one(phase, q);
+            int err = has_room(phase, &phase->side->qps[q]) ? post_one(phase, q) : CLI_OK;
             if (err != CLI_OK)
                 return err;
         }
     return CLI_OK;
 }
 
+/* What a completion or a credit has made room for. */
+static int top_up(struct phase *phase, uint32_t qp_index)
+{
+    int err = CLI_OK;
+    while (err == CLI_OK && has_room(phase, &phase->side->qps[qp_index]) && wants_more(phase))
+        err = post_one(phase, qp_index);
+    return err;
+}
+
 static int run_phase(struct phase *phase)
 {
     phase->start_ns = phase->shown_ns = host_now_ns();
     int err = fill(phase);
-    while (err == CLI_OK && phase->done < phase->posted) {
+    while (err == CLI_OK && (phase->done < phase->posted || waits_for_credits(phase))) {
         struct nornic_wc wcs[BATCH];
         int n = cli_cq_wait(&phase->side->cq, wcs, BATCH, phase->side->timeout_ns);
         if (n <= 0)
             return no_completion(phase, n);
         for (int i = 0; i < n && err == CLI_OK; i++) {
             err = on_completion(phase, &wcs[i]);
-            if (err == CLI_OK && wants_more(phase))
-                err = post_one(phase, (unsigned)wcs[i].wr_id);
+            if (err == CLI_OK)
+                err = top_up(phase, (uint32_t)wcs[i].wr_id);
         }
         show_progress(phase);
     }
@@ -178,10 +204,36 @@ static int run_phase(struct phase *phase)
 
 static uint64_t retransmitted(const struct perf_side *side)
 {
+    if (side->is_iwarp) /* the kernel's TCP counts its own */
+        return 0;
     host_dev_lock(side->node->dev);
     uint64_t n = roce_dev_counters(host_dev_engine(side->node->dev))->qps.retransmitted_pkts;
     host_dev_unlock(side->node->dev);
     return n;
+}
+
+/* Behind the last WRITE of each queue pair: perf_side_marks_end(). */
+static int mark_end(struct phase *phase)
+{
+    struct perf_side *side = phase->side;
+    for (uint32_t q = 0; q < side->test.qps; q++) {
+        const struct nornic_send_wr wr = {
+            .wr_id = q, .opcode = NORNIC_WR_SEND, .send_flags = NORNIC_SEND_SIGNALED};
+        int err = nornic_qp_post_send(side->qps[q].qp, &wr, NULL);
+        if (err)
+            return cli_fail("cannot post a SEND behind the WRITEs: %s", strerror(-err));
+    }
+    for (uint32_t left = side->test.qps; left > 0;) {
+        struct nornic_wc wcs[BATCH];
+        int n = cli_cq_wait(&side->cq, wcs, BATCH, side->timeout_ns);
+        if (n <= 0)
+            return no_completion(phase, n);
+        for (int i = 0; i < n; i++)
+            if (wcs[i].status != NORNIC_WC_SUCCESS)
+                return on_completion(phase, &wcs[i]);
+        left -= (uint32_t)n;
+    }
+    return CLI_OK;
 }
 
 int perf_transfer(struct perf_side *side, const struct perf_options *options, struct perf_result *result)
@@ -203,6 +255,8 @@ int perf_transfer(struct perf_side *side, const struct perf_options *options, st
     result->end_ns = host_now_ns();
     result->ops = phase.done;
     result->retransmitted_pkts = retransmitted(side) - before_pkts;
+    if (err == CLI_OK && perf_side_marks_end(side))
+        err = mark_end(&phase);
     if (err == CLI_OK && cli_stopped())
         err = cli_negative("stopped after %" PRIu64 " operations", phase.done);
     return err;

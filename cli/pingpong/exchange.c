@@ -10,13 +10,14 @@
 
 #include "cli/node/tcp.h"
 
-#define GID_AT 19 /* of the line */
+#define GID_AT    19 /* of the line */
+#define IWARP_LID 0xffffu
 
 void pingpong_dest_format(const struct pingpong_dest *dest, char *line)
 {
     /* The LID is 0: RoCE has none. */
-    int n =
-        snprintf(line, PINGPONG_LINE_BYTES, "0000:%06x:%06x:", dest->qpn & 0xffffff, dest->psn & 0xffffff);
+    int n = snprintf(line, PINGPONG_LINE_BYTES, "%04x:%06x:%06x:", dest->is_iwarp ? IWARP_LID : 0,
+                     dest->qpn & 0xffffff, dest->psn & 0xffffff);
     for (unsigned i = 0; i < sizeof dest->gid.b; i++)
         n += snprintf(line + n, PINGPONG_LINE_BYTES - (size_t)n, "%02x", dest->gid.b[i]);
 }
@@ -41,6 +42,7 @@ bool pingpong_dest_parse(const char *line, struct pingpong_dest *dest)
         return false;
     if (!hex(line, 4, &lid) || !hex(line + 5, 6, &dest->qpn) || !hex(line + 12, 6, &dest->psn))
         return false;
+    dest->is_iwarp = lid == IWARP_LID;
     for (unsigned i = 0; i < sizeof dest->gid.b; i++) {
         if (!hex(line + GID_AT + 2 * i, 2, &byte))
             return false;

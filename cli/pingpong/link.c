@@ -21,7 +21,8 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
 {
     const struct pingpong_options *o = side->options;
     struct pingpong_link *link = &side->links[i];
-    struct roce_qp_config config = {
+    const struct nornic_qp_config config = {
+        NORNIC_INIT(config),
         .type = qp_type(o->transport),
         .pd = side->memory.pd,
         .send_cq = side->cq.cq,
@@ -32,24 +33,21 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
                  .max_send_sge = 1,
                  .max_recv_sge = side->srq ? 0 : 1},
     };
-    host_dev_lock(side->node->dev);
-    int err = roce_qp_create(host_dev_engine(side->node->dev), &config, &link->qp);
-    host_dev_unlock(side->node->dev);
+    bool is_iwarp = cli_node_is_iwarp(side->node);
+    int err = nornic_qp_create(side->node->api, &config, &link->qp);
     if (err)
         return cli_fail("cannot create a queue pair of %s: %s", pingpong_transport_names[o->transport],
                         strerror(-err));
-    side->mine[i] = (struct pingpong_dest){.qpn = roce_qp_num(link->qp), .psn = cli_rc_random_psn()};
-    return o->transport == PINGPONG_UD ? cli_ud_init(side->node, link->qp, PINGPONG_UD_QKEY)
-                                       : cli_rc_init(side->node, link->qp, 0);
+    side->mine[i] = (struct pingpong_dest){
+        .qpn = nornic_qp_num(link->qp), .psn = cli_rc_random_psn(), .is_iwarp = is_iwarp};
+    return o->transport == PINGPONG_UD ? cli_ud_init(link->qp, PINGPONG_UD_QKEY) : cli_rc_init(link->qp, 0);
 }
 
 static int connect_ud(struct pingpong_side *side, struct pingpong_link *link, const struct cli_path *path)
 {
     struct nornic_av av = cli_path_av(path);
-    host_dev_lock(side->node->dev);
-    int err = roce_ah_create(host_dev_engine(side->node->dev), side->memory.pd, &av, &link->ah);
-    host_dev_unlock(side->node->dev);
-    return !err ? cli_ud_start(side->node, link->qp, path->sq_psn)
+    int err = nornic_ah_create(side->memory.pd, &av, &link->ah);
+    return !err ? cli_ud_start(link->qp, path->sq_psn)
                 : cli_fail("cannot make an address handle: %s", strerror(-err));
 }
 
@@ -72,8 +70,8 @@ static int connect_link(struct pingpong_side *side, uint32_t i, unsigned sgid_in
     if (o->transport == PINGPONG_UD)
         return connect_ud(side, link, &path);
     if (o->transport == PINGPONG_UC)
-        return cli_uc_connect(side->node, link->qp, &path);
-    return cli_rc_connect(side->node, link->qp, &path);
+        return cli_uc_connect(link->qp, &path);
+    return cli_rc_connect(link->qp, &path);
 }
 
 static int check_pairs(const struct pingpong_side *side)
@@ -87,13 +85,43 @@ static int check_pairs(const struct pingpong_side *side)
                     side->options->pairs);
 }
 
+/* The server's connections come when it has told its port. */
+static int connect_iwarp(struct pingpong_side *side)
+{
+    const struct pingpong_options *o = side->options;
+    uint16_t port = 0;
+    int err = cli_iwarp_open(side->node, o->pairs, 1, &side->iwarp);
+    for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++) {
+        side->iwarp.streams[i].qp = side->links[i].qp;
+        side->iwarp.streams[i].token = side->is_client ? side->mine[i].psn : side->peer[i].psn;
+    }
+    if (err == CLI_OK && side->is_client)
+        return cli_iwarp_connect(&side->iwarp, &side->mine[0].gid, &side->peer[0].gid,
+                                 (uint16_t)side->peer[0].psn, o->timeout_ns);
+    if (err == CLI_OK)
+        err = cli_iwarp_listen(&side->iwarp, &side->mine[0].gid, &port);
+    for (uint32_t i = 0; i < o->pairs; i++)
+        side->mine[i].psn = port;
+    return err;
+}
+
+int pingpong_accept(struct pingpong_side *side)
+{
+    return side->iwarp.cm ? cli_iwarp_accept(&side->iwarp, side->options->timeout_ns) : CLI_OK;
+}
+
 int pingpong_connect(struct pingpong_side *side, unsigned sgid_index)
 {
     const struct pingpong_dest *peer = side->peer;
+    if (peer->is_iwarp != side->mine[0].is_iwarp)
+        return cli_fail(
+            "one side speaks iWARP and the other RoCE: use --port iwarp:ADDRESS on both, or on none");
     if (nornic_addr_is_v4(&peer->gid) != nornic_addr_is_v4(&side->mine[0].gid))
         return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
     struct nornic_mac mac;
     int err = check_pairs(side);
+    if (err == CLI_OK && peer->is_iwarp)
+        return connect_iwarp(side);
     if (err == CLI_OK)
         err = cli_node_resolve(side->node, &peer->gid, &mac);
     for (uint32_t i = 0; i < side->options->pairs && err == CLI_OK; i++)

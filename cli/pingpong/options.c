@@ -11,8 +11,8 @@ static const struct cli_option rows[] = {
     {"tcp-port", 'p', "PORT", "TCP port of the exchange before the transfer", AT(tcp_port),
      CLI_TAKES_COUNT(1, 65535), .preset = "18515"},
     {"transport", 0, "NAME",
-     "%r: uc and ud do not repeat what is lost; srq is several reliable connections that share a "
-     "receive queue",
+     "%r: uc and ud do not repeat what is lost, and iWARP has neither; srq is several reliable "
+     "connections that share a receive queue",
      AT(transport), CLI_TAKES_ONE_OF(pingpong_transport_names), .preset = "rc"},
     {"num-qp", 'q', "COUNT", "srq: queue pairs, %r (16); both sides need the same", AT(pairs),
      CLI_TAKES_COUNT(1, PINGPONG_MAX_PAIRS)},
@@ -56,21 +56,23 @@ const struct cli_command pingpong_command = {
     .about =
         "Bounces a message between two machines, checks every byte of it, and reports the rate and the round "
         "trip. Without HOST it is the server and waits for a client. The other side may be ibv_rc_pingpong, "
-        "ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong.",
+        "ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong; over iWARP it is a nornic pingpong.",
     .groups = {{.rows = rows}, CLI_NODE_GROUP(struct pingpong_options, node)},
     .operands = (const struct cli_operand[]){{.name = "HOST",
                                               .kind = CLI_TEXT,
                                               .is_optional = true,
                                               .offset = offsetof(struct pingpong_options, host)},
                                              {NULL}},
-    .examples = "Example, on two machines, over AF_XDP:\n"
-                "  server# nornic pingpong --port xdp:eth0\n"
-                "  client# nornic pingpong --port xdp:eth0 -s 64K 192.0.2.1\n"
-                "Against Linux soft-RoCE, which needs to be told its GID index:\n"
-                "  server# ibv_rc_pingpong -d rxe0 -g 1\n"
-                "  client# nornic pingpong --port xdp:eth0 192.0.2.1\n"
-                "Without privileges, both sides in one process:\n"
-                "  $ nornic pingpong --port memory\n",
+    .examples =
+        "Example, on two machines, over AF_XDP:\n"
+        "  server# nornic pingpong --port xdp:eth0\n"
+        "  client# nornic pingpong --port xdp:eth0 -s 64K 192.0.2.1\n"
+        "Against Linux soft-RoCE, which needs to be told its GID index:\n"
+        "  server# ibv_rc_pingpong -d rxe0 -g 1\n"
+        "  client# nornic pingpong --port xdp:eth0 192.0.2.1\n"
+        "Without privileges, both sides in one process, or two of them over iWARP:\n"
+        "  $ nornic pingpong --port memory\n"
+        "  $ nornic pingpong --port iwarp:127.0.0.1 & nornic pingpong --port iwarp:127.0.0.1 127.0.0.1\n",
     .status = {"all came back right", "data differed or the peer was lost",
                "wrong usage, or it could not be tried"},
     .settings_bytes = sizeof(struct pingpong_options),

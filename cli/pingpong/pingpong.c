@@ -28,6 +28,12 @@ static void print_addresses(const struct pingpong_side *side, const char *whose,
     char gid[INET6_ADDRSTRLEN];
     if (side->options->json)
         return;
+    if (dests[0].is_iwarp) {
+        printf("  %s address: %s, queue pair 0x%06x\n", whose, nornic_addr_str(&dests[0].gid, gid),
+               dests[0].qpn);
+        fflush(stdout);
+        return;
+    }
     for (uint32_t i = 0; i < side->options->pairs; i++) {
         inet_ntop(AF_INET6, dests[i].gid.b, gid, sizeof gid);
         printf("  %s address: LID 0x0000, QPN 0x%06x, PSN 0x%06x, GID %s\n", whose, dests[i].qpn,
@@ -90,7 +96,8 @@ static int serve(struct pingpong_side *side, int fd, bool quiet)
         print_addresses(side, "local ", side->mine);
     if (pingpong_exchange_server_reply(fd, side->mine, lines(o), o->timeout_ns, &why) != 0)
         return cli_fail("%s", why.text);
-    return run_and_report(side, fd, quiet);
+    err = pingpong_accept(side);
+    return err == CLI_OK ? run_and_report(side, fd, quiet) : err;
 }
 
 /* The client's. */
@@ -131,6 +138,11 @@ static int open_connection(const struct pingpong_options *o, int *fd)
 /* What must fit a packet: the path MTU, or the whole message of UD. */
 static int check_size(const struct cli_node *node, const struct pingpong_options *o)
 {
+    bool is_reliable = o->transport == PINGPONG_RC || o->transport == PINGPONG_SRQ;
+    if (cli_node_is_iwarp(node) && !is_reliable)
+        return cli_fail(
+            "iWARP has reliable connections only, as it speaks over TCP: --transport rc or srq, not %s",
+            pingpong_transport_names[o->transport]);
     if (o->transport != PINGPONG_UD)
         return cli_node_check_pmtu(node, o->pmtu_bytes);
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
@@ -148,10 +160,6 @@ static int run_one(const struct pingpong_options *o)
     int err = cli_node_open(&o->node, o->host, NULL, &node);
     if (err != CLI_OK)
         return err;
-    if (cli_node_is_iwarp(&node))
-        return cli_node_close(
-            &node, cli_fail("pingpong exchanges queue pair numbers, which mean nothing over iWARP: "
-                            "use rping, cmatose, rdma-client or rdma-server"));
     int fd = -1;
     err = check_size(&node, o);
     if (err == CLI_OK)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/histogram.h"
+#include "cli/node/iwarp.h"
 #include "cli/node/memory.h"
 #include "cli/node/node.h"
 #include "net/error.h"
@@ -53,9 +54,12 @@ int pingpong_main(void *settings);
 
 /* --- what the sides tell each other over TCP: exchange.c --- */
 
+/* Over iWARP, which the stock programs do not speak so, the LID says that (a permissive one, which no port
+ * has), the GID is the IP address, and the server's PSN is the TCP port that it listens on. */
 struct pingpong_dest {
     uint32_t qpn, psn;
     struct nornic_addr gid;
+    bool is_iwarp;
 };
 
 /* The client: sends its `n` lines, then reads as many and says "done". 0 or -errno with a sentence in
@@ -105,7 +109,7 @@ uint32_t pingpong_compare(enum pingpong_form form, uint64_t key, const uint8_t *
 
 /* A queue pair and what is under way on it. */
 struct pingpong_link {
-    struct roce_qp *qp;
+    struct nornic_qp *qp;
     struct nornic_ah *ah; /* UD: towards the peer */
     uint32_t posted, received;
     uint32_t sends_pending; /* not acknowledged */
@@ -120,7 +124,8 @@ struct pingpong_side {
     bool is_client;
     struct cli_memory memory; /* of all messages */
     struct cli_cq cq;
-    struct rdma_srq *srq; /* srq only */
+    struct nornic_srq *srq; /* srq only */
+    struct cli_iwarp iwarp; /* of a port of iWARP, else all zero */
     struct pingpong_link *links;
     uint8_t *slots; /* in it: the messages that are received */
     struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
@@ -155,8 +160,13 @@ int pingpong_post_receives(struct pingpong_side *side);
 /* Creates the QP of link `i`, in INIT, and sets its `mine`. CLI_OK or CLI_ERROR. */
 int pingpong_link_open(struct pingpong_side *side, uint32_t i);
 
-/* Connects all QPs to `side->peer`. CLI_OK or CLI_ERROR. */
+/* Connects all QPs to `side->peer`; or as a server over iWARP listens, which changes `mine`. CLI_OK or
+ * CLI_ERROR. */
 int pingpong_connect(struct pingpong_side *side, unsigned sgid_index);
+
+/* The server, when the client has been answered: over iWARP waits for its connections. CLI_OK or
+ * CLI_ERROR. */
+int pingpong_accept(struct pingpong_side *side);
 
 /* All the exchanges. `quiet`: no live progress. CLI_OK, or CLI_NEGATIVE or CLI_ERROR after a sentence. */
 int pingpong_run(struct pingpong_side *side, bool quiet);

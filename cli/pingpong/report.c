@@ -19,6 +19,8 @@ static struct figures figures_of(const struct pingpong_side *side)
                         .bytes = (uint64_t)o->size_bytes * o->iters * 2};
     f.mbit_per_s = f.seconds > 0 ? (double)f.bytes * 8 / f.seconds / 1e6 : 0;
     f.usec_per_iter = f.seconds * 1e6 / o->iters;
+    if (cli_node_is_iwarp(side->node)) /* the kernel's TCP counts its own */
+        return f;
     host_dev_lock(side->node->dev);
     f.counters = roce_dev_counters(host_dev_engine(side->node->dev))->qps;
     host_dev_unlock(side->node->dev);
@@ -41,7 +43,8 @@ static void report_json(const struct pingpong_side *side, const struct figures *
     if (o->transport == PINGPONG_SRQ)
         cli_json_add_count(j, "queue_pairs", o->pairs);
     cli_json_add_count(j, "size", o->size_bytes);
-    if (o->transport != PINGPONG_UD)
+    bool is_iwarp = cli_node_is_iwarp(side->node);
+    if (o->transport != PINGPONG_UD && !is_iwarp)
         cli_json_add_count(j, "pmtu", o->pmtu_bytes);
     cli_json_add_count(j, "iters", o->iters);
     cli_json_add_count(j, "bytes", f->bytes);
@@ -50,8 +53,10 @@ static void report_json(const struct pingpong_side *side, const struct figures *
     cli_json_add_real(j, "usec_per_iter", f->usec_per_iter);
     if (side->is_client)
         cli_json_add_usec(j, "round_trip_us", &side->round_trips);
-    cli_json_add_count(j, "retransmitted_pkts", f->counters.retransmitted_pkts);
-    cli_json_add_count(j, "rx_ip_id_foreign", f->counters.rx_ip_id_foreign);
+    if (!is_iwarp) {
+        cli_json_add_count(j, "retransmitted_pkts", f->counters.retransmitted_pkts);
+        cli_json_add_count(j, "rx_ip_id_foreign", f->counters.rx_ip_id_foreign);
+    }
     if (o->node.cc.on) {
         cli_json_add_count(j, "np_ecn_marked", f->counters.np_ecn_marked);
         cli_json_add_count(j, "np_cnp_sent", f->counters.np_cnp_sent);
@@ -73,8 +78,10 @@ static void report_text(const struct pingpong_side *side, const struct figures *
     if (side->is_client)
         printf("round trip: min %.1f, median %.1f, p99 %.1f, p99.9 %.1f, max %.1f usec\n",
                (double)h->min / 1e3, usec(h, 0.5), usec(h, 0.99), usec(h, 0.999), (double)h->max / 1e3);
-    printf("%u messages verified, %" PRIu64 " packets retransmitted\n", side->received,
-           f->counters.retransmitted_pkts);
+    printf("%u messages verified", side->received);
+    if (!cli_node_is_iwarp(side->node))
+        printf(", %" PRIu64 " packets retransmitted", f->counters.retransmitted_pkts);
+    putchar('\n');
     if (f->counters.rx_ip_id_foreign > 0)
         printf("%" PRIu64
                " packets bore an identification that no nornic sends: 16 bits of their ICRC protected "

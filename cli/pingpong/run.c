@@ -38,8 +38,7 @@ static int post_send(struct pingpong_side *side, struct pingpong_link *link)
     link->send_buf = next;
     if (side->is_client)
         pingpong_fill(client_form(side->options), key_of(side, link, link->posted), link->send_buf, size);
-    struct nornic_sge sge = {
-        .addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->memory.mr->lkey};
+    struct nornic_sge sge = {.addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->memory.lkey};
     struct nornic_send_wr wr = {.wr_id = PINGPONG_WR_SEND | (uint64_t)(link - side->links)
                                                                 << PINGPONG_WR_SHIFT,
                                 .sg_list = &sge,
@@ -50,7 +49,7 @@ static int post_send(struct pingpong_side *side, struct pingpong_link *link)
                                        .remote_qpn = side->peer[link - side->links].qpn,
                                        .remote_qkey = PINGPONG_UD_QKEY}};
     link->sent_at_ns = host_now_ns();
-    int err = roce_post_send(link->qp, &wr, NULL);
+    int err = nornic_qp_post_send(link->qp, &wr, NULL);
     if (err)
         return cli_fail("cannot post a send: %s", strerror(-err));
     link->posted++;

@@ -7,8 +7,6 @@
 
 #include "cli/cli.h"
 #include "cli/node/unreliable.h"
-#include "host/events.h"
-#include "rdma/srq.h"
 
 /* With an SRQ twice as many receives as queue pairs, each of which has one message under way, and the
  * peer may send each one more than it is answered (ibv_srq_pingpong counts what it has sent when it is
@@ -44,7 +42,7 @@ static int register_memory(struct pingpong_side *side)
     struct nornic_error why;
     size_t sending = (size_t)o->pairs * o->size_bytes * PINGPONG_SENDS;
     size_t size = sending + (size_t)slot_count(o) * slot_bytes(o);
-    if (cli_memory_open(side->node->dev, size, NORNIC_ACCESS_LOCAL_WRITE, &side->memory, &why) != 0)
+    if (cli_memory_open(side->node->api, size, NORNIC_ACCESS_LOCAL_WRITE, &side->memory, &why) != 0)
         return cli_fail("%s", why.text);
     side->slots = side->memory.bytes + sending;
     return CLI_OK;
@@ -52,10 +50,9 @@ static int register_memory(struct pingpong_side *side)
 
 static int create_srq(struct pingpong_side *side)
 {
-    struct rdma_srq_config config = {.max_wr = slot_count(side->options), .max_sge = 1};
-    host_dev_lock(side->node->dev);
-    int err = rdma_srq_create(side->memory.pd, &config, &side->srq);
-    host_dev_unlock(side->node->dev);
+    const struct nornic_srq_config config = {NORNIC_INIT(config), .max_wr = slot_count(side->options),
+                                             .max_sge = 1};
+    int err = nornic_srq_create(side->memory.pd, &config, &side->srq);
     return !err ? CLI_OK : cli_fail("cannot create a shared receive queue: %s", strerror(-err));
 }
 
@@ -63,10 +60,11 @@ int pingpong_post_receive(struct pingpong_side *side, uint64_t slot)
 {
     struct nornic_sge sge = {.addr = (uintptr_t)pingpong_slot(side, slot),
                              .len_bytes = slot_bytes(side->options),
-                             .lkey = side->memory.mr->lkey};
+                             .lkey = side->memory.lkey};
     struct nornic_recv_wr wr = {
         .wr_id = PINGPONG_WR_RECV | slot << PINGPONG_WR_SHIFT, .sg_list = &sge, .num_sge = 1};
-    int err = side->srq ? rdma_srq_post(side->srq, &wr, NULL) : roce_post_recv(side->links[0].qp, &wr, NULL);
+    int err = side->srq ? nornic_srq_post_recv(side->srq, &wr, NULL)
+                        : nornic_qp_post_recv(side->links[0].qp, &wr, NULL);
     return !err ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-err));
 }
 
@@ -124,23 +122,21 @@ int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options
     return err;
 }
 
-static void close_link(struct pingpong_side *side, struct pingpong_link *link)
+static void close_link(const struct pingpong_side *side, struct pingpong_link *link)
 {
     if (link->qp)
-        host_qp_destroy(side->node->dev, link->qp);
-    if (!link->ah)
-        return;
-    host_dev_lock(side->node->dev);
-    roce_ah_destroy(link->ah);
-    host_dev_unlock(side->node->dev);
+        nornic_qp_destroy(link->qp);
+    if (link->ah)
+        nornic_ah_destroy(side->memory.pd, link->ah);
 }
 
 void pingpong_side_close(struct pingpong_side *side)
 {
+    cli_iwarp_close(&side->iwarp);
     for (uint32_t i = 0; side->links && i < side->options->pairs; i++)
         close_link(side, &side->links[i]);
     if (side->srq)
-        host_srq_destroy(side->node->dev, side->srq);
+        nornic_srq_destroy(side->srq);
     if (side->cq.cq)
         cli_cq_destroy(&side->cq);
     cli_memory_close(&side->memory);

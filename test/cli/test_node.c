@@ -115,6 +115,8 @@ static struct cli_node small_node(uint32_t mtu_bytes)
     cr_assert_eq(host_dev_create_on(ends[0], &(struct host_dev_config){.no_thread = true}, &node.dev, &why),
                  0);
     net_port_close(ends[1]);
+    node.api = host_dev_for_program(node.dev, false, (struct nornic_mac){{0}});
+    cr_assert_not_null(node.api);
     return node;
 }
 
@@ -151,7 +153,7 @@ Test(node, memory_is_registered_and_given_back)
 {
     struct cli_memory memory;
     struct nornic_error why;
-    cr_assert_eq(cli_memory_open(nodes[0].dev, 10000, NORNIC_ACCESS_REMOTE_READ, &memory, &why), 0);
+    cr_assert_eq(cli_memory_open(nodes[0].api, 10000, NORNIC_ACCESS_REMOTE_READ, &memory, &why), 0);
     cr_expect_eq((uintptr_t)memory.bytes % 4096, 0);
     for (size_t i = 0; i < 10000; i++)
         cr_assert_eq(memory.bytes[i], 0, "byte %zu", i);
@@ -161,7 +163,7 @@ Test(node, memory_is_registered_and_given_back)
     cr_expect_null(memory.bytes);
     cr_expect_null(memory.mr);
     cli_memory_close(&memory); /* nothing is left to give back */
-    struct cli_memory none = {.dev = NULL};
+    struct cli_memory none = {.pd = NULL};
     cli_memory_close(&none);
 }
 
@@ -172,7 +174,7 @@ Test(node, memory_that_there_is_not_is_told_of)
 #endif
     struct cli_memory memory;
     struct nornic_error why = {""};
-    cr_expect_eq(cli_memory_open(nodes[0].dev, UINT64_C(1) << 60, 0, &memory, &why), -ENOMEM);
+    cr_expect_eq(cli_memory_open(nodes[0].api, UINT64_C(1) << 60, 0, &memory, &why), -ENOMEM);
     cr_expect_str_eq(why.text, "no memory for 1152921504606846976 bytes of messages");
     cli_memory_close(&memory);
 }

@@ -11,13 +11,12 @@
 #include "cli/node/memory.h"
 #include "cli/node/rc.h"
 #include "cli/node/unreliable.h"
-#include "host/events.h"
 #include "line.h"
 
 static struct cli_node nodes[2];
 static struct cli_memory memories[2];
 static struct cli_cq cqs[2];
-static struct roce_qp *qps[2];
+static struct nornic_qp *qps[2];
 
 static void open_ends(bool events, enum nornic_qp_type type)
 {
@@ -26,17 +25,16 @@ static void open_ends(bool events, enum nornic_qp_type type)
     cr_assert_eq(cli_node_open_pair(&config, nodes), CLI_OK);
     for (int i = 0; i < 2; i++) {
         uint32_t access = NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE;
-        cr_assert_eq(cli_memory_open(nodes[i].dev, 4096, access, &memories[i], &why), 0, "%s", why.text);
+        cr_assert_eq(cli_memory_open(nodes[i].api, 4096, access, &memories[i], &why), 0, "%s", why.text);
         cr_assert_eq(cli_cq_create(&nodes[i], 16, &cqs[i]), CLI_OK);
-        struct roce_qp_config qp = {
+        const struct nornic_qp_config qp = {
+            NORNIC_INIT(qp),
             .type = type,
             .pd = memories[i].pd,
             .send_cq = cqs[i].cq,
             .recv_cq = cqs[i].cq,
             .caps = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}};
-        host_dev_lock(nodes[i].dev);
-        cr_assert_eq(roce_qp_create(host_dev_engine(nodes[i].dev), &qp, &qps[i]), 0);
-        host_dev_unlock(nodes[i].dev);
+        cr_assert_eq(nornic_qp_create(nodes[i].api, &qp, &qps[i]), 0);
     }
     cli_command_set("pingpong");
 }
@@ -44,7 +42,7 @@ static void open_ends(bool events, enum nornic_qp_type type)
 static void close_ends(void)
 {
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(host_qp_destroy(nodes[i].dev, qps[i]), 0);
+        cr_assert_eq(nornic_qp_destroy(qps[i]), 0);
         cli_cq_destroy(&cqs[i]);
         cli_memory_close(&memories[i]);
         cr_expect_eq(cli_node_close(&nodes[i], CLI_NEGATIVE), CLI_NEGATIVE, "a status goes through");
@@ -56,7 +54,7 @@ TestSuite(node_queue, .timeout = 30);
 static struct cli_path path_from(int from)
 {
     struct cli_path path = {.pmtu_bytes = 1024,
-                            .dest_qpn = roce_qp_num(qps[!from]),
+                            .dest_qpn = nornic_qp_num(qps[!from]),
                             .rq_psn = 0xfffffe,
                             .sq_psn = 0xfffffe,
                             .sl = 5,
@@ -72,14 +70,14 @@ static struct cli_path path_from(int from)
 static int post(int side, bool send)
 {
     struct nornic_sge sge = {
-        .addr = (uintptr_t)memories[side].bytes, .len_bytes = 64, .lkey = memories[side].mr->lkey};
+        .addr = (uintptr_t)memories[side].bytes, .len_bytes = 64, .lkey = memories[side].lkey};
     struct nornic_recv_wr recv = {.wr_id = 7, .sg_list = &sge, .num_sge = 1};
     struct nornic_send_wr wr = {.wr_id = 8,
                                 .opcode = NORNIC_WR_SEND,
                                 .sg_list = &sge,
                                 .num_sge = 1,
                                 .send_flags = NORNIC_SEND_SIGNALED};
-    return send ? roce_post_send(qps[side], &wr, NULL) : roce_post_recv(qps[side], &recv, NULL);
+    return send ? nornic_qp_post_send(qps[side], &wr, NULL) : nornic_qp_post_recv(qps[side], &recv, NULL);
 }
 
 /* One message, each side waiting for its completion; PSNs pass their end meanwhile. */
@@ -112,8 +110,8 @@ Test(node_queue, a_message_ends_a_wait_with_a_thread_and_without)
         open_ends(events, NORNIC_QPT_RC);
         for (int i = 0; i < 2; i++) {
             struct cli_path path = path_from(i);
-            cr_assert_eq(cli_rc_init(&nodes[i], qps[i], 0), CLI_OK);
-            cr_assert_eq(cli_rc_connect(&nodes[i], qps[i], &path), CLI_OK);
+            cr_assert_eq(cli_rc_init(qps[i], 0), CLI_OK);
+            cr_assert_eq(cli_rc_connect(qps[i], &path), CLI_OK);
         }
         converse();
         close_ends();
@@ -125,8 +123,8 @@ Test(node_queue, uc_is_brought_up_by_itself)
     open_ends(false, NORNIC_QPT_UC);
     for (int i = 0; i < 2; i++) {
         struct cli_path path = path_from(i);
-        cr_assert_eq(cli_rc_init(&nodes[i], qps[i], 0), CLI_OK);
-        cr_assert_eq(cli_uc_connect(&nodes[i], qps[i], &path), CLI_OK);
+        cr_assert_eq(cli_rc_init(qps[i], 0), CLI_OK);
+        cr_assert_eq(cli_uc_connect(qps[i], &path), CLI_OK);
     }
     converse();
     close_ends();
@@ -138,21 +136,21 @@ Test(node_queue, a_state_that_cannot_be_reached_is_named)
     open_ends(false, NORNIC_QPT_RC);
     struct cli_path path = path_from(0);
     line_catch();
-    int status = cli_rc_connect(&nodes[0], qps[0], &path); /* it was never in INIT */
+    int status = cli_rc_connect(qps[0], &path); /* it was never in INIT */
     const struct line_result *r = line_caught();
     cr_expect_eq(status, CLI_ERROR);
     snprintf(said, sizeof said, "nornic pingpong: cannot move queue pair 0x%06x to RTR: Invalid argument\n",
-             roce_qp_num(qps[0]));
+             nornic_qp_num(qps[0]));
     cr_expect_str_eq(r->err, said);
-    cr_assert_eq(cli_rc_init(&nodes[0], qps[0], 0), CLI_OK);
+    cr_assert_eq(cli_rc_init(qps[0], 0), CLI_OK);
     path.pmtu_bytes = 1500;
     line_catch();
-    status = cli_rc_connect(&nodes[0], qps[0], &path);
+    status = cli_rc_connect(qps[0], &path);
     r = line_caught();
     cr_expect_eq(status, CLI_ERROR, "no path MTU is of 1500 bytes");
     cr_expect_str_eq(r->err, said);
     path.pmtu_bytes = 1024;
-    cr_expect_eq(cli_rc_connect(&nodes[0], qps[0], &path), CLI_OK, "it is still in INIT");
+    cr_expect_eq(cli_rc_connect(qps[0], &path), CLI_OK, "it is still in INIT");
     close_ends();
 }
 
@@ -174,8 +172,8 @@ Test(node_queue, a_queue_pair_without_a_peer_fails_in_words)
     open_ends(false, NORNIC_QPT_RC);
     struct cli_path path = path_from(0);
     path.dest_qpn = 0x7ffff0; /* nobody has it: no answer, until the retries are over */
-    cr_assert_eq(cli_rc_init(&nodes[0], qps[0], 0), CLI_OK);
-    cr_assert_eq(cli_rc_connect(&nodes[0], qps[0], &path), CLI_OK);
+    cr_assert_eq(cli_rc_init(qps[0], 0), CLI_OK);
+    cr_assert_eq(cli_rc_connect(qps[0], &path), CLI_OK);
     cr_assert_eq(post(0, true), 0);
     cr_assert_eq(cli_cq_wait(&cqs[0], &wc, 1, 20 * NS_PER_S), 1);
     cr_expect_eq(wc.status, NORNIC_WC_RETRY_EXC_ERR);
@@ -211,11 +209,10 @@ Test(node_queue, no_time_at_all_is_enough_for_what_is_there)
 {
     struct nornic_wc wc;
     open_ends(false, NORNIC_QPT_RC);
-    cr_assert_eq(cli_rc_init(&nodes[0], qps[0], 0), CLI_OK);
+    cr_assert_eq(cli_rc_init(qps[0], 0), CLI_OK);
     cr_assert_eq(post(0, false), 0);
     cr_expect_eq(cli_cq_wait(&cqs[0], &wc, 1, 0), 0);
-    cr_assert_eq(cli_qp_modify(&nodes[0], qps[0], &(struct nornic_qp_attr){.state = NORNIC_QPS_ERR}, 0),
-                 CLI_OK);
+    cr_assert_eq(cli_qp_modify(qps[0], &(struct nornic_qp_attr){.state = NORNIC_QPS_ERR}, 0), CLI_OK);
     cr_expect_eq(cli_cq_wait(&cqs[0], &wc, 1, 0), 1);
     cr_expect_eq(wc.status, NORNIC_WC_WR_FLUSH_ERR);
     cr_expect_eq(wc.wr_id, 7);

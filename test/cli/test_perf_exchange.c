@@ -17,7 +17,6 @@
 
 static int fds[2];
 static struct perf_qp qps[3], other_qps[3];
-static struct rdma_mr region;
 static struct perf_side side, other;
 
 static void open_ends(void)
@@ -25,7 +24,6 @@ static void open_ends(void)
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     for (unsigned q = 0; q < 3; q++)
         qps[q] = (struct perf_qp){.qpn = 0x10 + q, .psn = 0xfffffd + q, .done = UINT64_C(5000000000) * q};
-    region = (struct rdma_mr){.iova = UINT64_C(0xffff123456789000), .rkey = 0xfedcba98};
     side = (struct perf_side){.test = {.op = PERF_OP_READ,
                                        .size_bytes = 1u << 30,
                                        .depth = PERF_MAX_DEPTH,
@@ -33,7 +31,7 @@ static void open_ends(void)
                                        .pmtu_bytes = 4096,
                                        .verify = true},
                               .timeout_ns = PATIENCE_NS,
-                              .memory = {.mr = &region},
+                              .memory = {.remote_addr = UINT64_C(0xffff123456789000), .rkey = 0xfedcba98},
                               .qps = qps,
                               .gid = {{0xfd, 0x77, [15] = 1}}};
     other = (struct perf_side){.test = {.qps = 3}, .timeout_ns = PATIENCE_NS, .qps = other_qps};
@@ -74,7 +72,8 @@ Test(perf_exchange, a_test_arrives_as_it_was_sent)
     struct perf_peer peers[PERF_MAX_QPS];
     struct nornic_error why = {""};
     cr_assert_eq(perf_control_send_test(fds[0], &side, &why), 0, "%s", why.text);
-    cr_assert_eq(perf_control_read_test(fds[1], PATIENCE_NS, &test, &gid, peers, &why), 0, "%s", why.text);
+    cr_assert_eq(perf_control_read_test(fds[1], PATIENCE_NS, false, &test, &gid, peers, &why), 0, "%s",
+                 why.text);
     cr_expect_eq(test.op, PERF_OP_READ);
     cr_expect_eq(test.size_bytes, 1u << 30);
     cr_expect_eq(test.depth, PERF_MAX_DEPTH);
@@ -98,7 +97,7 @@ Test(perf_exchange, every_operation_and_no_comparison_arrive)
         side.test =
             (struct perf_test){.op = (enum perf_op)op, .size_bytes = 8, .depth = 1, .pmtu_bytes = 256};
         cr_assert_eq(perf_control_send_test(fds[0], &side, &why), 0, "%s", why.text);
-        cr_assert_eq(perf_control_read_test(fds[1], PATIENCE_NS, &test, &gid, peers, &why), 0, "%s",
+        cr_assert_eq(perf_control_read_test(fds[1], PATIENCE_NS, false, &test, &gid, peers, &why), 0, "%s",
                      why.text);
         cr_expect_eq((int)test.op, op);
         cr_expect_eq(test.size_bytes, 8);
@@ -177,7 +176,7 @@ Test(perf_exchange, why_a_side_gives_up_is_told_instead_of_any_line)
     for (int line = 0; line < 4; line++) {
         why = (struct nornic_error){""};
         perf_control_send_error(fds[0], "no memory for 3 \"queue\" pairs");
-        int err = line == 0   ? perf_control_read_test(fds[1], PATIENCE_NS, &test, &gid, peers, &why)
+        int err = line == 0   ? perf_control_read_test(fds[1], PATIENCE_NS, false, &test, &gid, peers, &why)
                   : line == 1 ? perf_control_read_answer(fds[1], &other, &why)
                   : line == 2 ? perf_control_read_ops(fds[1], &other, ops, &why)
                               : perf_control_read_checked(fds[1], PATIENCE_NS, &checked, &why);
@@ -239,7 +238,7 @@ static int read_test(const char *members, struct perf_test *test, struct nornic_
     struct perf_peer peers[PERF_MAX_QPS];
     snprintf(line, sizeof line, "%s%s}\n", whole_test, members);
     say(line);
-    return perf_control_read_test(fds[1], PATIENCE_NS, test, &gid, peers, why);
+    return perf_control_read_test(fds[1], PATIENCE_NS, false, test, &gid, peers, why);
 }
 
 Test(perf_exchange, a_wrong_test_is_refused_by_the_member_that_is_wrong)
@@ -253,6 +252,31 @@ Test(perf_exchange, a_wrong_test_is_refused_by_the_member_that_is_wrong)
         cr_expect_not_null(strstr(why.text, wrong_tests[i].words), "%s gives: %s", wrong_tests[i].members,
                            why.text);
     }
+}
+
+/* Without a word about it a side speaks RoCE; two that differ say so before they wait for each other. */
+Test(perf_exchange, a_side_of_iwarp_says_so_and_its_server_names_a_tcp_port)
+{
+    struct perf_test test;
+    struct nornic_addr gid;
+    struct nornic_error why = {""};
+    struct perf_peer peers[PERF_MAX_QPS];
+    for (unsigned speaks = 0; speaks < 2; speaks++)
+        for (unsigned expects = 0; expects < 2; expects++) {
+            side.is_iwarp = speaks;
+            cr_assert_eq(perf_control_send_test(fds[0], &side, &why), 0, "%s", why.text);
+            cr_expect_eq(perf_control_read_test(fds[1], PATIENCE_NS, expects, &test, &gid, peers, &why),
+                         speaks == expects ? 0 : -EPROTO);
+            cr_expect(speaks == expects || strstr(why.text, "one side speaks iWARP and the other RoCE"));
+        }
+    side.tcp_port = 65535;
+    other.is_iwarp = true;
+    cr_assert_eq(perf_control_send_answer(fds[0], &side, &why), 0, "%s", why.text);
+    cr_assert_eq(perf_control_read_answer(fds[1], &other, &why), 0, "%s", why.text);
+    cr_expect_eq(other.tcp_port, 65535);
+    other.is_iwarp = false;
+    cr_assert_eq(perf_control_send_answer(fds[0], &side, &why), 0, "%s", why.text);
+    cr_expect_eq(perf_control_read_answer(fds[1], &other, &why), -EPROTO);
 }
 
 Test(perf_exchange, a_wrong_answer_is_refused)
@@ -353,7 +377,8 @@ Test(perf_exchange, the_most_queue_pairs_fit_into_a_line)
     side.qps = many;
     side.test.qps = PERF_MAX_QPS;
     cr_assert_eq(perf_control_send_test(fds[0], &side, &why), 0, "%s", why.text);
-    cr_assert_eq(perf_control_read_test(fds[1], PATIENCE_NS, &test, &gid, peers, &why), 0, "%s", why.text);
+    cr_assert_eq(perf_control_read_test(fds[1], PATIENCE_NS, false, &test, &gid, peers, &why), 0, "%s",
+                 why.text);
     cr_expect_eq(test.qps, PERF_MAX_QPS);
     cr_expect_eq(peers[PERF_MAX_QPS - 1].qpn, 0xffffff - (PERF_MAX_QPS - 1));
     cr_expect_eq(peers[PERF_MAX_QPS - 1].psn, 0xffffff - 2 * (PERF_MAX_QPS - 1));

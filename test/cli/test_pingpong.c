@@ -44,6 +44,18 @@ Test(pingpong_exchange, what_is_no_line_is_refused)
 }
 
 /* ibv_srq_pingpong: 256 lines each way, the unused ones zero. */
+Test(pingpong, a_side_of_iwarp_says_so_by_its_lid)
+{
+    struct pingpong_dest dest = {.qpn = 0x11, .psn = 18515, .is_iwarp = true}, back;
+    char line[PINGPONG_LINE_BYTES];
+    pingpong_dest_format(&dest, line);
+    cr_expect_eq(strncmp(line, "ffff:000011:004853:", 19), 0, "%s", line);
+    cr_assert(pingpong_dest_parse(line, &back));
+    cr_expect(back.is_iwarp);
+    cr_assert(pingpong_dest_parse("0001:000011:004853:" GID_V4, &back));
+    cr_expect_not(back.is_iwarp, "InfiniBand has LIDs");
+}
+
 Test(pingpong_exchange, many_lines_arrive_as_they_were)
 {
     static struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];

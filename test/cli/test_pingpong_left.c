@@ -64,17 +64,15 @@ static void speak_and_leave(void)
     struct pingpong_link *link = &client.links[0];
     pingpong_fill(PINGPONG_FORM_COUNTED, pingpong_key(0, 0), link->send_buf, options.size_bytes);
     struct nornic_sge sge = {
-        .addr = (uintptr_t)link->send_buf, .len_bytes = options.size_bytes, .lkey = client.memory.mr->lkey};
+        .addr = (uintptr_t)link->send_buf, .len_bytes = options.size_bytes, .lkey = client.memory.lkey};
     struct nornic_send_wr wr = {.wr_id = PINGPONG_WR_SEND,
                                 .sg_list = &sge,
                                 .num_sge = 1,
                                 .opcode = NORNIC_WR_SEND,
                                 .send_flags = NORNIC_SEND_SIGNALED};
-    cr_assert_eq(roce_post_send(link->qp, &wr, NULL), 0);
+    cr_assert_eq(nornic_qp_post_send(link->qp, &wr, NULL), 0);
     cr_assert(host_dev_progress(nodes[0].dev), "it is on its way");
-    host_dev_lock(nodes[0].dev);
-    roce_qp_destroy(link->qp);
-    host_dev_unlock(nodes[0].dev);
+    cr_assert_eq(nornic_qp_destroy(link->qp), 0);
     link->qp = NULL;
 }
 

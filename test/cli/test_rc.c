@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/node/rc.h"
-#include "host/events.h"
 
 #include <criterion/criterion.h>
 
@@ -12,26 +11,26 @@ Test(rc, ROCE_LIM_3_default_attributes)
 {
     struct cli_node_config config = {.port = NULL};
     struct cli_node nodes[2];
-    struct rdma_pd *pd;
-    struct rdma_cq *cq;
-    struct roce_qp *qp;
+    struct nornic_pd *pd;
+    struct nornic_cq *cq;
+    struct nornic_qp *qp;
     struct nornic_qp_attr attr;
     cr_assert_eq(cli_node_open_pair(&config, nodes), CLI_OK);
-    struct roce_dev *dev = host_dev_engine(nodes[0].dev);
-    host_dev_lock(nodes[0].dev);
-    cr_assert_eq(rdma_pd_create(roce_dev_domain(dev), &pd), 0);
-    cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 4}, &cq), 0);
-    struct roce_qp_config qp_config = {
-        .type = NORNIC_QPT_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 1}};
-    cr_assert_eq(roce_qp_create(dev, &qp_config, &qp), 0);
-    host_dev_unlock(nodes[0].dev);
+    struct nornic_dev *dev = nodes[0].api;
+    cr_assert_eq(nornic_pd_create(dev, &pd), 0);
+    const struct nornic_cq_config cq_config = {NORNIC_INIT(cq_config), .capacity = 4};
+    cr_assert_eq(nornic_cq_create(dev, &cq_config, &cq), 0);
+    const struct nornic_qp_config qp_config = {
+        NORNIC_INIT(qp_config), .type = NORNIC_QPT_RC, .pd = pd,
+        .send_cq = cq,          .recv_cq = cq,         .caps = {.max_send_wr = 1}};
+    cr_assert_eq(nornic_qp_create(dev, &qp_config, &qp), 0);
     struct cli_path path = {.dest_qpn = 17, .pmtu_bytes = 1024, .rd_atomic = 1};
     cr_assert_eq(cli_node_pick_gid(&nodes[1], &(struct cli_node_config){.port = NULL}, NULL, &path.sgid_index,
                                    &path.dgid),
                  CLI_OK);
-    cr_assert_eq(cli_rc_init(&nodes[0], qp, NORNIC_ACCESS_REMOTE_WRITE), CLI_OK);
-    cr_assert_eq(cli_rc_connect(&nodes[0], qp, &path), CLI_OK);
-    roce_qp_query(qp, &attr, NULL);
+    cr_assert_eq(cli_rc_init(qp, NORNIC_ACCESS_REMOTE_WRITE), CLI_OK);
+    cr_assert_eq(cli_rc_connect(qp, &path), CLI_OK);
+    nornic_qp_query(qp, &attr, NULL);
     cr_assert_eq(attr.timeout, 14);
     cr_assert_eq(attr.retry_cnt, 7);
     cr_assert_eq(attr.rnr_retry, 7);
@@ -41,11 +40,9 @@ Test(rc, ROCE_LIM_3_default_attributes)
     cr_assert_eq(nornic_mtu_for_port(1500), NORNIC_MTU_1024, "MTU - 96, rounded down");
     cr_assert_eq(nornic_mtu_for_port(4192), NORNIC_MTU_4096);
     cr_assert_eq(nornic_mtu_for_port(4191), NORNIC_MTU_2048);
-    cr_assert_eq(host_qp_destroy(nodes[0].dev, qp), 0);
-    host_dev_lock(nodes[0].dev);
-    cr_assert_eq(rdma_cq_destroy(cq), 0);
-    cr_assert_eq(rdma_pd_destroy(pd), 0);
-    host_dev_unlock(nodes[0].dev);
-    cr_assert_eq(host_dev_close(nodes[0].dev, NULL), 0, "objects are left");
-    cr_assert_eq(host_dev_close(nodes[1].dev, NULL), 0, "objects are left");
+    cr_assert_eq(nornic_qp_destroy(qp), 0);
+    cr_assert_eq(nornic_cq_destroy(cq), 0);
+    cr_assert_eq(nornic_pd_destroy(pd), 0);
+    cr_assert_eq(nornic_dev_close(nodes[0].api, NULL), 0, "objects are left");
+    cr_assert_eq(nornic_dev_close(nodes[1].api, NULL), 0, "objects are left");
 }

@@ -73,6 +73,79 @@ if [ $rc = 0 ] && is "[p['usable'] for p in j['ports'] if p['port'] == 'iwarp:12
     ok ports_lists_it
 else notok ports_lists_it "exit status $rc: $out $err"; fi
 
+# --- perf and pingpong: every kind of traffic, each byte and each word compared ---
+# measured NAME CONDITION... : both ended well, and the client's report says so
+measured() {
+    local name=$1
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && is "$2" "$tmp/out"; then ok "$name"
+    else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+}
+# perf NAME HOST SERVER_PORT CLIENT_PORT COMPARED ARGS...: with -v, $ops operations behind 100 others
+ops=200
+perf() {
+    local name=$1 host=$2 a=$3 b=$4 compared=$5
+    shift 5
+    start "${side_a[@]}" "$tmp/nornic" perf -p 18704 --port "$a"
+    serves 18704
+    run "${side_b[@]}" "$tmp/nornic" perf -p 18704 --port "$b" -v -n $ops --json "$@" "$host"
+    finish
+    measured "$name" "j['ops'] == $ops and j['compared_messages'] == $compared and j['mode'] == 'tcp'"
+}
+serves() { # PORT: somebody listens there
+    for ((i = 0; i < 100; i++)); do
+        [ -n "$("${side_a[@]}" ss -Hltn "sport = :$1")" ] && return
+        kill -0 "$server" 2>/dev/null || return
+        sleep 0.1
+    done
+}
+# bounce NAME HOST SERVER_PORT CLIENT_PORT ARGS...: both sides have ARGS
+bounce() {
+    local name=$1 host=$2 a=$3 b=$4
+    shift 4
+    start "${side_a[@]}" "$tmp/nornic" pingpong -p 18704 --port "$a" "$@" --json
+    serves 18704
+    run "${side_b[@]}" "$tmp/nornic" pingpong -p 18704 --port "$b" "$@" --json "$host"
+    finish
+    measured "$name" "j['verified_messages'] == j['iters'] and 'pmtu' not in j"
+}
+for op in "send 300" "write 16" "write-imm 16" "read 300" "fetch-add 301" "cmp-swap 301"; do
+    perf "lo_perf_${op% *}" 127.0.0.1 $four $four "${op#* }" --op "${op% *}"
+    perf "lo_perf_${op% *}_asleep" ::1 $six $six "${op#* }" --op "${op% *}" -e
+done
+perf lo_perf_many 127.0.0.1 $four $four 160 --op write -q 10 -s 20001
+perf lo_perf_latency 127.0.0.1 $four $four 301 --op fetch-add --latency
+perf lo_perf_one_byte 127.0.0.1 $four $four 300 --op send -s 1
+# far more messages than there are receives, where one too many ends the stream
+ops=5000
+perf lo_perf_credits_send 127.0.0.1 $four $four 5100 --op send -s 1 -q 3 -e
+perf lo_perf_credits_write ::1 $six $six 192 --op write-imm -s 9000 -q 12
+ops=200
+bounce lo_pingpong 127.0.0.1 $four $four
+bounce lo_pingpong_srq ::1 $six $six --transport srq -q 8 -e
+bounce lo_pingpong_large 127.0.0.1 iwarp:lo iwarp:lo -s 3M -n 20
+bounce lo_pingpong_bare 127.0.0.1 $four $four --no-crc --mpa-rev 1
+refuse no_uc 2 "reliable connections only" pingpong --transport uc --port $four
+refuse no_ud 2 "reliable connections only" pingpong --transport ud --port $four 127.0.0.1
+# differ NAME SERVER... -- CLIENT...: a side of RoCE and one of iWARP say at once what is wrong
+differ() {
+    local name=$1 serve=()
+    shift
+    while [ "$1" != -- ]; do
+        serve+=("$1")
+        shift
+    done
+    shift
+    start "${as_nobody[@]}" "$tmp/nornic" "${serve[@]}" -p 18704
+    serves 18704
+    run "${as_nobody[@]}" "$tmp/nornic" "$@" -p 18704 127.0.0.1
+    finish
+    if [ $rc != 0 ] && [ $server_rc != 0 ] && [[ $err$server_err == *"speaks iWARP and the other RoCE"* ]]; then
+        ok "$name"
+    else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+}
+differ pingpong_meets_roce pingpong --port $four -- pingpong --port udp:127.0.0.1
+differ perf_meets_roce perf --port udp:127.0.0.1 -- perf --port $four
+
 # --- one side is killed in the middle: the other hears of it at once ---
 busy() { # FILE: rounds are under way
     for ((i = 0; i < 200; i++)); do
@@ -176,6 +249,17 @@ for address in 10.77.0.1 fd77::1; do
     pair "${name}_many" 60 cmatose -c 6 -S 30000 --port $a -- cmatose -c 6 -S 30000 -s $address --port $b
     recorded
     seen "${name}_many_capture" --no-tshark
+done
+
+# --- perf and pingpong between machines ---
+for address in 10.77.0.1 fd77::1; do
+    name=veth_perf_${address//[.:]/_}
+    record
+    perf "$name" $address iwarp:nna iwarp:${address%1}2 300 --op read -s 9000
+    recorded
+    seen "${name}_capture" --no-tshark
+    perf "${name}_write" $address iwarp:$address iwarp:nnb 64 --op write-imm -s 9000 -q 4
+    bounce "${name}_pingpong" $address iwarp:nna iwarp:nnb --transport srq -q 4
 done
 
 # --- FPDUs are as long as a segment may be, and follow the path (IWARP-FPDU-05) ---
