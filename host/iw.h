@@ -148,6 +148,9 @@ void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns);
 /* After each step of its engine that was made elsewhere: does with TCP what the engine wants, sets the
  * timer. */
 void host_iw_conn_settle(struct host_iw_conn *conn);
+/* Takes a socket out of the device's epoll set, and closes it. close() alone is not enough: a child of the
+ * program may have a copy of the descriptor, and what epoll knows is told of until all are closed. */
+void host_iw_fd_close(const struct host_iw *iw, struct host_iw_fd *socket);
 /* Ends it at once; with a reset, or as close() does. */
 void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err);
 /* Its addresses and TCP ports, as the kernel says. */

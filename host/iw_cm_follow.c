@@ -219,6 +219,15 @@ static void tell_failure(struct host_iw_id *id)
     host_iw_cm_raise(event);
 }
 
+/* Why the stream was ended: also of a Terminate with its nibbles turned (IWARP-AMB-02), or of one that says
+ * nothing that is defined. */
+static const char *words_of(const struct iwarp_end *end)
+{
+    uint16_t turned = (uint16_t)((end->code & 0xff) | (end->code >> 4 & 0xf00) | (end->code << 4 & 0xf000));
+    const char *words = iwarp_term_code_name(end->is_turned ? turned : end->code);
+    return words ? words : "an error that is not defined";
+}
+
 /* Orderly, or how not. */
 static void tell_disconnected(struct host_iw_id *id)
 {
@@ -231,8 +240,9 @@ static void tell_disconnected(struct host_iw_id *id)
     if (!event)
         return;
     if (is_terminated)
-        net_error_set(&event->why, ECONNRESET, "%s ended the stream by a Terminate: %s",
-                      end->has_sent ? "this side" : "the peer", iwarp_term_code_name(end->code));
+        net_error_set(&event->why, ECONNRESET, "%s ended the stream by a Terminate: %s (%x/%x/%02x)",
+                      end->has_sent ? "this side" : "the peer", words_of(end), end->code >> 12,
+                      end->code >> 8 & 15, end->code & 0xff);
     else if (!is_orderly)
         net_error_set(&event->why, ECONNRESET, "TCP was lost");
     host_iw_cm_raise(event);

@@ -71,18 +71,18 @@ int host_iw_cm_listen_on(struct host_iw_id *id, const struct nornic_addr *addr, 
     return 0;
 }
 
-static void stop_first(struct host_iw_listener **at)
+static void stop_first(const struct host_iw *iw, struct host_iw_listener **at)
 {
     struct host_iw_listener *listener = *at;
     *at = listener->next;
-    close(listener->socket.fd);
+    host_iw_fd_close(iw, &listener->socket);
     free(listener);
 }
 
 void host_iw_cm_stop_listening(struct host_iw_id *id)
 {
     while (id->listeners)
-        stop_first(&id->listeners);
+        stop_first(id->cm->iw, &id->listeners);
 }
 
 static bool listens_at(const struct host_iw_id *id, const struct nornic_addr *addr)
@@ -101,7 +101,7 @@ static void follow_addrs(struct host_iw_id *id)
         if (host_iw_has_addr(iw, &(*at)->addr))
             at = &(*at)->next;
         else
-            stop_first(at);
+            stop_first(iw, at);
     for (unsigned i = 0; i < iw->addr_count; i++)
         if (!listens_at(id, &iw->addrs[i]))
             (void)host_iw_cm_listen_on(id, &iw->addrs[i], &id->ends.local_port);

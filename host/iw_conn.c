@@ -86,6 +86,13 @@ void host_iw_conn_ends(const struct host_iw_conn *conn, struct nornic_cm_endpoin
         out->remote = net_sockaddr_get(&at, &out->remote_port);
 }
 
+void host_iw_fd_close(const struct host_iw *iw, struct host_iw_fd *socket)
+{
+    epoll_ctl(iw->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
+    close(socket->fd);
+    socket->fd = -1;
+}
+
 static void deactivate(struct host_iw_conn *conn)
 {
     if (conn->is_active)
@@ -118,8 +125,7 @@ void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err)
     if (is_reset)
         setsockopt(conn->socket.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     conn->iw->counters.resets += is_reset;
-    close(conn->socket.fd); /* which takes it out of the epoll set */
-    conn->socket.fd = -1;
+    host_iw_fd_close(conn->iw, &conn->socket);
     conn->tcp = HOST_IW_CLOSED;
     conn->err = err;
     deactivate(conn);

@@ -297,11 +297,10 @@ static bool emit_one(struct iwarp_qp *qp)
 
 /* A Terminate that cannot go out, or answers that are owed and that the peer does not read, must not keep
  * the queue pair for ever (IWARP-MPA-22). */
-static void limit_end(struct iwarp_qp *qp, uint64_t now_ns)
+static bool has_no_limit(const struct iwarp_qp *qp)
 {
     bool is_ending = qp->state == IWARP_QP_TERMINATE || qp->state == IWARP_QP_CLOSING;
-    if (is_ending && qp->deadline_ns == UINT64_MAX)
-        qp->deadline_ns = now_ns + IWARP_CLOSE_WAIT_NS;
+    return is_ending && qp->tcp == IWARP_TCP_OPEN && qp->deadline_ns == UINT64_MAX;
 }
 
 const struct iwarp_piece *iwarp_qp_output(struct iwarp_qp *qp, uint32_t *piece_count, uint64_t now_ns)
@@ -318,7 +317,8 @@ const struct iwarp_piece *iwarp_qp_output(struct iwarp_qp *qp, uint32_t *piece_c
         return &qp->frame; /* no FPDU yet, or none any more */
     while (iwarp_has_room(qp) && (emit_one(qp) || qp->term_bytes))
         ;
-    limit_end(qp, now_ns);
+    if (has_no_limit(qp))
+        qp->deadline_ns = now_ns + IWARP_CLOSE_WAIT_NS;
     return iwarp_fpdu_tx_pieces(&qp->tx, piece_count);
 }
 
@@ -450,7 +450,7 @@ void iwarp_qp_set_emss(struct iwarp_qp *qp, uint32_t emss_bytes)
 
 uint64_t iwarp_qp_deadline_ns(const struct iwarp_qp *qp)
 {
-    if (qp->base.is_failing && qp->state == IWARP_QP_RTS)
+    if ((qp->base.is_failing && qp->state == IWARP_QP_RTS) || has_no_limit(qp))
         return 0;
     if (qp->state == IWARP_QP_RTS)
         return qp->nudge_ns;
@@ -466,6 +466,9 @@ void iwarp_qp_advance(struct iwarp_qp *qp, uint64_t now_ns)
         qp->nudge_ns = UINT64_MAX;
         qp->is_nudge_due = true;
         qp->nudges++;
+    } else if (has_no_limit(qp)) {
+        qp->deadline_ns =
+            now_ns + IWARP_CLOSE_WAIT_NS; /* TCP may take nothing, and nothing be asked of this side */
     } else if (now_ns >= qp->deadline_ns) {
         iwarp_drop(qp, IWARP_TCP_RESET); /* the peer's FIN does not come */
     }

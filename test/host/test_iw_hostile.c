@@ -3,14 +3,18 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/api.h"
 #include "host/host.h"
 #include "iw_pair.h"
+#include "iwarp/crc.h"
 #include "iwarp/setup.h"
 
 static struct iw_end server;
@@ -189,6 +193,89 @@ Test(iw_hostile, noise_behind_the_setup_ends_that_stream_alone)
     server.id = NULL;
     server.qp = NULL;
     expect_service();
+}
+
+/* How many sockets the server's device has epoll look at. */
+static unsigned watched(void)
+{
+    char path[64], line[256];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->iw->epoll_fd);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    while (fgets(line, sizeof line, file))
+        count += strncmp(line, "tfd:", 4) == 0;
+    fclose(file);
+    return count;
+}
+
+/* A child of the program has copies of all descriptors. What the program has closed is not told of any more:
+ * its memory is gone. */
+Test(iw_hostile, a_child_with_its_descriptors_changes_nothing)
+{
+    struct nornic_cm_id *second;
+    int ends[2], fd = iw_tcp(port);
+    say(fd, request, REQUEST_BYTES);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    iw_listen(&server, &second, 1);
+    cr_expect_eq(watched(), 3, "two that listen and a connection");
+    cr_assert_eq(pipe(ends), 0);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        char end;
+        close(ends[1]);
+        _exit(read(ends[0], &end, 1) == 0 ? 0 : 1); /* until the test has ended, however it does */
+    }
+    close(ends[0]);
+    nornic_cm_id_destroy(second);
+    nornic_cm_id_destroy(server.id);
+    cr_assert_eq(nornic_qp_destroy(server.qp), 0);
+    server.id = NULL;
+    server.qp = NULL;
+    cr_expect_eq(watched(), 1);
+    say(fd, request, REQUEST_BYTES); /* which comes to the child's copy */
+    expect_service();
+    close(ends[1]);
+    cr_expect_eq(waitpid(child, NULL, 0), child);
+    close(fd);
+}
+
+/* A Terminate in an FPDU with a CRC; what it says goes into the sentence. */
+static void hear_terminate(uint8_t layer_and_type, uint8_t code, uint8_t flags, const char *wanted)
+{
+    uint8_t fpdu[2 + 18 + 4 + 4] = {0, 22, 0x41, 0x47};
+    fpdu[11] = 2;
+    fpdu[15] = 1;
+    fpdu[20] = layer_and_type;
+    fpdu[21] = code;
+    fpdu[22] = flags;
+    iwarp_crc_put(fpdu + 24, iwarp_crc(0, fpdu, 24));
+    int fd = iw_tcp(port);
+    say(fd, request, REQUEST_BYTES);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    say(fd, fpdu, sizeof fpdu);
+    struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_DISCONNECTED);
+    cr_expect_not_null(strstr(event->why.text, wanted), "%s", event->why.text);
+    nornic_cm_ack_event(event);
+    close(fd);
+    nornic_cm_id_destroy(server.id);
+    cr_assert_eq(nornic_qp_destroy(server.qp), 0);
+    server.id = NULL;
+    server.qp = NULL;
+}
+
+/* As the RFC has it, as siw turns it, and one that nobody has defined. covers: IWARP-AMB-01, IWARP-AMB-02 */
+Test(iw_hostile, a_terminate_of_any_kind_is_put_in_words)
+{
+    hear_terminate(0x12, 0x02, 0,
+                   "the peer ended the stream by a Terminate: invalid MSN: no buffer available (1/2/02)");
+    hear_terminate(0x21, 0x02, 0x03,
+                   "the peer ended the stream by a Terminate: invalid MSN: no buffer available (2/1/02)");
+    hear_terminate(0x55, 0x66, 0,
+                   "the peer ended the stream by a Terminate: an error that is not defined (5/5/66)");
 }
 
 /* --- the other way round: who listens is no iWARP --- */
