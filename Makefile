@@ -43,7 +43,7 @@ LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it
 VERBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/*.c))
-CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c))
+CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c verbs/rsocket/*.c))
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
 # what a program includes: nornic/nornic.h has it all
 API_HEADERS    := $(filter-out nornic/engine.h,$(wildcard nornic/*.h))

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of streams come about and end: what each event of the connection manager leads to. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/rsocket/rsocket.h"
+
+#define RESOLVE_MS 2000
+#define RETRIES    7 /* of an RC queue pair; of RNR NAKs it means without end */
+
+static struct rdma_conn_param param_of(const uint8_t *data)
+{
+    return (struct rdma_conn_param){.private_data = data,
+                                    .private_data_len = RS_CONN_DATA_BYTES,
+                                    .flow_control = 1,
+                                    .retry_count = RETRIES,
+                                    .rnr_retry_count = RETRIES};
+}
+
+/* --- who asks --- */
+
+static int ask(struct rsock *s)
+{
+    uint8_t data[RS_CONN_DATA_BYTES];
+    struct rdma_conn_param param = param_of(data);
+    int err = rs_open_endpoint(s);
+    if (err)
+        return err;
+    const struct rs_conn_data own = rs_own_data(s);
+    rs_put_conn_data(&own, data);
+    s->state = RS_CONNECTING;
+    return rdma_connect(s->id, &param) ? errno : 0;
+}
+
+/* Of the answer, where this side asked; who answered has it from the request. */
+static int established(struct rsock *s, const struct rdma_cm_event *event)
+{
+    struct rs_conn_data data;
+    if (s->state == RS_CONNECTING &&
+        (!rs_get_conn_data(event->param.conn.private_data, event->param.conn.private_data_len, &data) ||
+         !rs_take_data(s, &data)))
+        return verbs_fail(ENOTSUP, "the peer's answer is not that of an rsocket of version 1");
+    if (s->state == RS_CONNECTING || s->state == RS_ACCEPTING)
+        rs_set_state(s, RS_CONNECTED, 0);
+    return 0;
+}
+
+/* --- who answers --- */
+
+static int answer(struct rsock *s, const struct rs_conn_data *asked)
+{
+    uint8_t data[RS_CONN_DATA_BYTES];
+    struct rdma_conn_param param = param_of(data);
+    s->channel = rdma_create_event_channel();
+    int err = s->channel ? rs_join(s, s->channel->fd) : errno;
+    if (!err && rdma_migrate_id(s->id, s->channel))
+        err = errno;
+    if (!err)
+        err = rs_open_endpoint(s);
+    if (err)
+        return err;
+    if (!rs_take_data(s, asked))
+        return EPROTO;
+    const struct rs_conn_data own = rs_own_data(s);
+    rs_put_conn_data(&own, data);
+    s->state = RS_ACCEPTING;
+    return rdma_accept(s->id, &param) ? errno : 0;
+}
+
+static struct rsock *like(const struct rsock *listener)
+{
+    struct rsock *s = rs_new(listener->family, listener->type);
+    if (!s)
+        return NULL;
+    s->rq_size = listener->rq_size;
+    s->sq_size = listener->sq_size;
+    s->inline_size = listener->inline_size;
+    s->recv_bytes = listener->recv_bytes;
+    s->send_bytes = listener->send_bytes;
+    s->own_iomaps = listener->own_iomaps;
+    memcpy(s->options, listener->options, sizeof s->options);
+    return s;
+}
+
+/* A request becomes an rsocket that raccept() hands out. */
+static void take_request(struct rsock *listener, struct rdma_cm_id *id, const struct rs_conn_data *asked)
+{
+    struct rsock *s = listener->num_pending < listener->backlog ? like(listener) : NULL;
+    if (!s) {
+        rdma_reject(id, NULL, 0);
+        rdma_destroy_id(id);
+        return;
+    }
+    s->id = id;
+    int err = answer(s, asked);
+    if (err) {
+        verbs_tell("a request is refused: %s", strerror(err));
+        rdma_reject(id, NULL, 0);
+        rs_forget(s);
+    } else {
+        STAILQ_INSERT_TAIL(&listener->pending, s, next_pending);
+        listener->num_pending++;
+        rs_wake(listener);
+    }
+    rs_put(s);
+}
+
+/* The event is acknowledged before its id moves to a channel of its own. */
+static void request(struct rsock *listener, struct rdma_cm_event *event)
+{
+    const struct rdma_conn_param *param = &event->param.conn;
+    struct rdma_cm_id *id = event->id;
+    struct rs_conn_data asked;
+    bool is_good = rs_get_conn_data(param->private_data, param->private_data_len, &asked);
+    rdma_ack_cm_event(event);
+    if (is_good) {
+        take_request(listener, id, &asked);
+    } else {
+        verbs_tell("a request is refused that is not of an rsocket of version 1");
+        rdma_reject(id, NULL, 0);
+        rdma_destroy_id(id);
+    }
+}
+
+/* --- events --- */
+
+static int error_of(const struct rdma_cm_event *event)
+{
+    if (event->event == RDMA_CM_EVENT_REJECTED)
+        return ECONNREFUSED;
+    return event->status < 0 ? -event->status : EHOSTUNREACH;
+}
+
+/* 0 or the errno value by which the attempt to connect ends. */
+static int step(struct rsock *s, const struct rdma_cm_event *event)
+{
+    switch (event->event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+        return rdma_resolve_route(s->id, RESOLVE_MS) ? errno : 0;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+        return ask(s);
+    case RDMA_CM_EVENT_ESTABLISHED:
+        return established(s, event);
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_REJECTED:
+        return error_of(event);
+    case RDMA_CM_EVENT_DISCONNECTED:
+        rs_poll_stream(s); /* what came before */
+        if (s->state == RS_CONNECTED || s->state == RS_ACCEPTING)
+            rs_set_state(s, RS_ENDED, 0);
+        return 0;
+    case RDMA_CM_EVENT_CONNECT_REQUEST:
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+    case RDMA_CM_EVENT_MULTICAST_JOIN:
+    case RDMA_CM_EVENT_MULTICAST_ERROR:
+    case RDMA_CM_EVENT_ADDR_CHANGE:
+    case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+        break;
+    }
+    return 0;
+}
+
+void rs_take_events(struct rsock *s)
+{
+    struct rdma_cm_event *event;
+    while (s->channel && rdma_get_cm_event(s->channel, &event) == 0) {
+        if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+            request(s, event);
+            continue;
+        }
+        int err = step(s, event);
+        rdma_ack_cm_event(event);
+        if (err && s->state != RS_FAILED)
+            rs_set_state(s, RS_FAILED, err);
+    }
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whoever comes by does what there is to do, and who finds nothing sleeps until there is. */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "verbs/rsocket/datagram.h"
+#include "verbs/rsocket/rsocket.h"
+
+void rs_progress(struct rsock *s)
+{
+    struct ibv_cq *cq;
+    void *context;
+    int before = errno;
+    if (s->type == SOCK_DGRAM) {
+        if (ds_poll(s))
+            rs_wake(s);
+        errno = before;
+        return;
+    }
+    if (rs_poll_stream(s)) {
+        rs_wake(s);
+        return; /* the descriptors are looked at by who finds nothing more */
+    }
+    rs_take_events(s);
+    while (s->comp && ibv_get_cq_event(s->comp, &cq, &context) == 0) {
+        ibv_ack_cq_events(cq, 1);
+        s->is_armed = false;
+    }
+    if (rs_poll_stream(s))
+        rs_wake(s);
+    errno = before;
+}
+
+bool rs_arm(struct rsock *s)
+{
+    if (s->type == SOCK_DGRAM)
+        return ds_arm(s);
+    if (!s->cq || s->is_armed)
+        return true;
+    s->is_armed = ibv_req_notify_cq(s->cq, 0) == 0;
+    if (!rs_poll_stream(s))
+        return true;
+    rs_wake(s);
+    return false;
+}
+
+/* --- what is so --- */
+
+bool rs_is_connected(const struct rsock *s)
+{
+    return s->state != RS_RESOLVING && s->state != RS_CONNECTING && s->state != RS_ACCEPTING;
+}
+
+bool rs_can_read(const struct rsock *s)
+{
+    if (s->state == RS_LISTENING)
+        return !STAILQ_EMPTY(&s->pending);
+    return s->unread_bytes || s->is_recv_shut || s->state == RS_ENDED || s->state == RS_FAILED;
+}
+
+bool rs_can_write(const struct rsock *s)
+{
+    return rs_data_room(s) || s->is_send_shut || s->state == RS_ENDED || s->state == RS_FAILED;
+}
+
+short rs_events(const struct rsock *s, short asked)
+{
+    int found = 0;
+    if (s->type == SOCK_DGRAM)
+        return ds_events(s, asked);
+    if (rs_can_read(s))
+        found |= asked & (POLLIN | POLLRDNORM);
+    if (rs_can_write(s))
+        found |= asked & (POLLOUT | POLLWRNORM);
+    if (s->state == RS_FAILED)
+        found |= POLLERR;
+    if (s->state == RS_ENDED && !s->unread_bytes)
+        found |= POLLHUP; /* programs take it for the end also where there is more to read */
+    return (short)found;
+}
+
+/* --- sleeping --- */
+
+/* Under the lock, which is given back meanwhile. 0 or an errno value. */
+static int sleep_for(struct rsock *s, int wake_fd)
+{
+    struct pollfd fds[] = {{.fd = s->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    struct rs_watch watch = {.wake_fd = wake_fd};
+    eventfd_t count;
+    LIST_INSERT_HEAD(&s->watches, &watch, entry);
+    pthread_mutex_unlock(&s->lock);
+    int err = poll(fds, array_len(fds), -1) < 0 ? errno : 0;
+    pthread_mutex_lock(&s->lock);
+    LIST_REMOVE(&watch, entry);
+    if (fds[1].revents & POLLIN)
+        eventfd_read(wake_fd, &count);
+    return err;
+}
+
+int rs_wait(struct rsock *s, int flags, bool (*is_so)(const struct rsock *s))
+{
+    bool may_wait = (flags & RS_WAIT_ALWAYS) || !(s->is_nonblocking || (flags & MSG_DONTWAIT));
+    for (;;) {
+        if (is_so(s))
+            return 0;
+        rs_progress(s);
+        if (is_so(s))
+            return 0;
+        if (!may_wait)
+            return EAGAIN;
+        if (!rs_arm(s))
+            continue;
+        int wake_fd = rs_wake_fd();
+        int err = wake_fd < 0 ? errno : sleep_for(s, wake_fd);
+        if (err)
+            return err;
+    }
+}
+
+int rs_need_connection(struct rsock *s, int flags)
+{
+    if (s->state == RS_NEW || s->state == RS_LISTENING)
+        return ENOTCONN;
+    return rs_wait(s, flags, rs_is_connected);
+}

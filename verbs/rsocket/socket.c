@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rsockets made, named, connected and closed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "verbs/rsocket/datagram.h"
+#include "verbs/rsocket/rsocket.h"
+
+#define RESOLVE_MS 2000
+#define BACKLOG    1024 /* at most */
+
+/* Opens the devices now: librspreload, under which nornic's own sockets would become rsockets too,
+ * stands aside while a thread is in rsocket(), and makes a plain socket where that finds no device. */
+static int need_devices(void)
+{
+    struct ibv_context **devices = rdma_get_devices(NULL);
+    rdma_free_devices(devices);
+    return devices ? 0 : errno;
+}
+
+int rsocket(int domain, int type, int protocol)
+{
+    int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (domain != AF_INET && domain != AF_INET6)
+        return rs_fail(EAFNOSUPPORT, "rsockets are of AF_INET or AF_INET6, not family %d", domain);
+    if (kind != SOCK_STREAM && kind != SOCK_DGRAM)
+        return rs_fail(EPROTONOSUPPORT, "rsockets are of SOCK_STREAM or SOCK_DGRAM, not type %d", kind);
+    if (protocol && protocol != (kind == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP))
+        return rs_fail(EPROTONOSUPPORT, "rsockets have no protocol %d", protocol);
+    int err = need_devices();
+    if (err)
+        return rs_fail(err, "an rsocket needs a device");
+    struct rsock *s = rs_new(domain, kind);
+    if (!s)
+        return -1;
+    int fd = s->fd;
+    err = kind == SOCK_STREAM ? rs_open_id(s) : ds_open(s);
+    s->is_nonblocking = type & SOCK_NONBLOCK;
+    if (err)
+        rs_forget(s);
+    rs_put(s);
+    errno = err ? err : errno;
+    return err ? -1 : fd;
+}
+
+/* Gives the rsocket back: the end of a call that answers with an errno value. */
+static int leave(struct rsock *s, int err)
+{
+    rs_done(s);
+    errno = err ? err : errno;
+    return err ? -1 : 0;
+}
+
+/* --- who listens --- */
+
+int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    if (s->type == SOCK_DGRAM)
+        return leave(s, ds_bind(s, addr, addrlen));
+    if (s->state != RS_NEW)
+        return leave(s, EINVAL);
+    return leave(s, rdma_bind_addr(s->id, (struct sockaddr *)addr) ? errno : 0);
+}
+
+int rlisten(int socket, int backlog)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    if (s->type != SOCK_STREAM)
+        return leave(s, EOPNOTSUPP);
+    s->backlog = backlog > 0 ? min_u32((uint32_t)backlog, BACKLOG) : 1;
+    if (s->state == RS_LISTENING)
+        return leave(s, 0);
+    if (s->state != RS_NEW)
+        return leave(s, EINVAL);
+    int err = rdma_listen(s->id, (int)s->backlog) ? errno : 0;
+    if (!err) {
+        s->state = RS_LISTENING;
+        err = rs_serve(s);
+    }
+    return leave(s, err);
+}
+
+/* --- names --- */
+
+/* Of an address that is IPv4: as programs on AF_INET6 sockets know it. */
+static struct sockaddr_in6 mapped(const struct sockaddr_in *from)
+{
+    struct sockaddr_in6 out = {.sin6_family = AF_INET6, .sin6_port = from->sin_port};
+    out.sin6_addr.s6_addr[10] = out.sin6_addr.s6_addr[11] = 0xff;
+    memcpy(out.sin6_addr.s6_addr + 12, &from->sin_addr, sizeof from->sin_addr);
+    return out;
+}
+
+static void name(const struct rsock *s, const struct sockaddr *from, struct sockaddr *addr,
+                 socklen_t *addrlen)
+{
+    struct sockaddr_storage all = {.ss_family = (sa_family_t)s->family};
+    socklen_t len = s->family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    if (!addr || !addrlen)
+        return;
+    if (from->sa_family == AF_INET && s->family == AF_INET6) {
+        const struct sockaddr_in6 v6 = mapped((const struct sockaddr_in *)(const void *)from);
+        memcpy(&all, &v6, sizeof v6);
+    } else if (from->sa_family == s->family) {
+        memcpy(&all, from, len);
+    }
+    memcpy(addr, &all, min_u32(*addrlen, len));
+    *addrlen = len;
+}
+
+int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    if (s->type == SOCK_DGRAM)
+        return leave(s, ds_name(s, false, addr, addrlen));
+    name(s, &s->id->route.addr.src_addr, addr, addrlen);
+    return leave(s, 0);
+}
+
+int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    if (s->type == SOCK_DGRAM)
+        return leave(s, ds_name(s, true, addr, addrlen));
+    if (s->state == RS_NEW || s->state == RS_LISTENING)
+        return leave(s, ENOTCONN);
+    name(s, &s->id->route.addr.dst_addr, addr, addrlen);
+    return leave(s, 0);
+}
+
+/* --- connecting --- */
+
+int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+    struct rsock *listener = rs_need(socket);
+    if (!listener)
+        return -1;
+    int err = listener->state == RS_LISTENING ? rs_wait(listener, 0, rs_can_read) : EINVAL;
+    if (err)
+        return leave(listener, err);
+    struct rsock *s = STAILQ_FIRST(&listener->pending);
+    STAILQ_REMOVE_HEAD(&listener->pending, next_pending);
+    listener->num_pending--;
+    rs_done(listener);
+    name(s, &s->id->route.addr.dst_addr, addr, addrlen);
+    return s->fd;
+}
+
+static int connect_stream(struct rsock *s, const struct sockaddr *addr)
+{
+    if (s->state == RS_NEW) {
+        s->state = RS_RESOLVING;
+        if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS)) {
+            rs_set_state(s, RS_FAILED, errno);
+            return s->err;
+        }
+    } else if (s->is_nonblocking && !rs_is_connected(s)) {
+        return EALREADY;
+    }
+    int err = rs_need_connection(s, 0);
+    if (err == EAGAIN)
+        return EINPROGRESS;
+    return err ? err : s->state == RS_FAILED ? s->err : s->state == RS_CONNECTED ? 0 : ENOTCONN;
+}
+
+int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    return leave(s, s->type == SOCK_DGRAM ? ds_connect(s, addr, addrlen) : connect_stream(s, addr));
+}
+
+/* --- ending --- */
+
+/* What is to be told to the peer; -1: nothing. */
+static int shut(struct rsock *s, int how)
+{
+    if (how != SHUT_RD)
+        s->is_send_shut = true;
+    if (how != SHUT_WR)
+        s->is_recv_shut = true;
+    rs_wake(s);
+    if (!s->is_send_shut)
+        return -1;
+    return s->is_recv_shut ? RS_CTRL_DISCONNECT : RS_CTRL_SHUTDOWN;
+}
+
+/* Tells the peer behind all that was sent before, waits until it has it, and ends the connection that
+ * has no way left. */
+static void shut_down(struct rsock *s, int how)
+{
+    int what = s->state == RS_CONNECTED ? shut(s, how) : -1;
+    if (what >= 0 && rs_wait(s, RS_WAIT_ALWAYS, rs_can_ctrl) == 0 && s->state == RS_CONNECTED &&
+        rs_post_ctrl(s, (enum rs_ctrl)what) == 0)
+        rs_wait(s, RS_WAIT_ALWAYS, rs_is_sent);
+    if (what == RS_CTRL_DISCONNECT && s->state == RS_CONNECTED)
+        rs_set_state(s, RS_ENDED, 0);
+}
+
+int rshutdown(int socket, int how)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+        return leave(s, EINVAL);
+    if (s->type == SOCK_STREAM && s->state != RS_CONNECTED && s->state != RS_ENDED)
+        return leave(s, ENOTCONN);
+    if (s->type == SOCK_STREAM)
+        shut_down(s, how);
+    return leave(s, 0);
+}
+
+int rclose(int socket)
+{
+    struct rsock *s = rs_need(socket);
+    if (!s)
+        return -1;
+    if (s->state == RS_ACCEPTING)
+        rs_wait(s, RS_WAIT_ALWAYS, rs_is_connected);
+    shut_down(s, SHUT_RDWR);
+    if (s->id && s->id->qp && s->state == RS_ENDED)
+        rdma_disconnect(s->id);
+    rs_forget(s);
+    return leave(s, 0);
+}
+
+/* --- the descriptor's flags --- */
+
+int rfcntl(int socket, int cmd, ...)
+{
+    struct rsock *s = rs_need(socket);
+    va_list args;
+    if (!s)
+        return -1;
+    va_start(args, cmd);
+    long arg = cmd == F_SETFL || cmd == F_SETFD ? va_arg(args, long) : 0;
+    va_end(args);
+    int out = 0;
+    if (cmd == F_GETFL)
+        out = O_RDWR | (s->is_nonblocking ? O_NONBLOCK : 0);
+    else if (cmd == F_SETFL)
+        s->is_nonblocking = arg & O_NONBLOCK;
+    else if (cmd == F_GETFD || cmd == F_SETFD)
+        out = fcntl(s->fd, cmd, arg);
+    else
+        out = rs_fail(ENOTSUP, "rfcntl() knows F_GETFL, F_SETFL, F_GETFD and F_SETFD, not %d", cmd);
+    rs_done(s);
+    return out;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rsockets by their descriptors. Calls use one while another thread may close it: the last one ends it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "verbs/rsocket/datagram.h"
+#include "verbs/rsocket/rsocket.h"
+
+static struct {
+    pthread_rwlock_t lock;
+    struct rsock **socks; /* by descriptor */
+    size_t size;
+} table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+/* --- beginning and end --- */
+
+static int enter(struct rsock *s)
+{
+    size_t at = (size_t)s->fd;
+    int err = 0;
+    pthread_rwlock_wrlock(&table.lock);
+    if (at >= table.size) {
+        size_t size = pow2_up((uint32_t)at + 64);
+        struct rsock **socks = realloc(table.socks, size * sizeof *socks);
+        err = socks ? 0 : ENOMEM;
+        if (socks) {
+            memset(socks + table.size, 0, (size - table.size) * sizeof *socks);
+            table.socks = socks;
+            table.size = size;
+        }
+    }
+    if (!err)
+        table.socks[at] = s;
+    pthread_rwlock_unlock(&table.lock);
+    return err;
+}
+
+/* librspreload gives a program descriptors of its own, and its select() up to rdma-core 54 mistakes an
+ * rsocket's for one of these that is lower (mended upstream by "librdmacm: Fix select function"). So
+ * rsockets are above, where the limits allow that, and below what an fd_set has room for. */
+#define FIRST_FD 512
+
+static int open_fd(void)
+{
+    int low = epoll_create1(EPOLL_CLOEXEC);
+    int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, FIRST_FD);
+    if (high < 0 || high >= FD_SETSIZE) {
+        if (high >= 0)
+            close(high);
+        return low;
+    }
+    close(low);
+    return high;
+}
+
+struct rsock *rs_new(int family, int type)
+{
+    struct rsock *s = calloc(1, sizeof *s);
+    if (!s)
+        return verbs_fail_null(ENOMEM, "no memory for an rsocket");
+    s->fd = open_fd();
+    int err = s->fd < 0 ? errno : enter(s);
+    if (err) {
+        if (s->fd >= 0)
+            close(s->fd);
+        free(s);
+        return verbs_fail_null(err, "no descriptor for an rsocket");
+    }
+    s->family = family;
+    s->type = type;
+    s->rq_size = s->sq_size = RS_QUEUE_DEFAULT;
+    s->inline_size = RS_INLINE_DEFAULT;
+    s->recv_bytes = s->send_bytes = RS_BUFFER_DEFAULT;
+    pthread_mutex_init(&s->lock, NULL);
+    LIST_INIT(&s->watches);
+    LIST_INIT(&s->mappings);
+    STAILQ_INIT(&s->pending);
+    atomic_init(&s->users, 2); /* the table and the caller */
+    return s;
+}
+
+static void end(struct rsock *s)
+{
+    struct rsock *pending;
+    while ((pending = STAILQ_FIRST(&s->pending))) { /* nobody has seen these */
+        STAILQ_REMOVE_HEAD(&s->pending, next_pending);
+        rs_forget(pending);
+    }
+    ds_close(s);
+    rs_close_endpoint(s);
+    close(s->fd);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+void rs_put(struct rsock *s)
+{
+    if (atomic_fetch_sub(&s->users, 1) == 1)
+        end(s);
+}
+
+void rs_forget(struct rsock *s)
+{
+    pthread_rwlock_wrlock(&table.lock);
+    bool is_known = table.socks[s->fd] == s;
+    if (is_known)
+        table.socks[s->fd] = NULL;
+    pthread_rwlock_unlock(&table.lock);
+    if (is_known)
+        rs_put(s);
+}
+
+/* --- use --- */
+
+struct rsock *rs_get(int fd)
+{
+    pthread_rwlock_rdlock(&table.lock);
+    struct rsock *s = fd >= 0 && (size_t)fd < table.size ? table.socks[fd] : NULL;
+    if (s)
+        atomic_fetch_add(&s->users, 1);
+    pthread_rwlock_unlock(&table.lock);
+    return s;
+}
+
+struct rsock *rs_need(int fd)
+{
+    struct rsock *s = rs_get(fd);
+    if (!s)
+        return verbs_fail_null(EBADF, "descriptor %d is no rsocket", fd);
+    pthread_mutex_lock(&s->lock);
+    return s;
+}
+
+void rs_done(struct rsock *s)
+{
+    int err = errno;
+    pthread_mutex_unlock(&s->lock);
+    rs_put(s);
+    errno = err;
+}
