@@ -115,11 +115,22 @@ static unsigned count_opened(void)
     return number;
 }
 
+/* What was raised while the device was opened, such as that it has addresses, came before the program. */
+static void drop_events(struct nornic_dev *dev)
+{
+    struct nornic_event event;
+    int err;
+    while ((err = nornic_dev_get_event(dev, &event, 0)) == 0 || err == -ENOBUFS)
+        if (!err)
+            nornic_dev_ack_event(dev, &event);
+}
+
 static int open_parts(struct verbs_context_own *own, struct nornic_error *why)
 {
     int err = verbs_open_engine(own->device, count_opened(), &own->dev, why);
     if (err)
         return err;
+    drop_events(own->dev);
     own->abi.context.async_fd = nornic_dev_event_fd(own->dev);
     own->abi.context.cmd_fd = make_cmd_fd();
     err = own->abi.context.cmd_fd < 0 ? own->abi.context.cmd_fd : blocking(own->abi.context.async_fd);

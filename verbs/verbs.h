@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "base/base.h"
+#include "host/port_names.h"
 #include "nornic/nornic.h"
 
 /* The header has macros of these names, which pick a newer entry for newer flags; here are the entries. */
@@ -21,9 +22,8 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-#define VERBS_PORT_NUM       1
-#define VERBS_COMP_VECTORS   8 /* any of them is as good: completions come from one thread */
-#define VERBS_PORT_NAME_SIZE 80
+#define VERBS_PORT_NUM     1
+#define VERBS_COMP_VECTORS 8 /* any of them is as good: completions come from one thread */
 /* What a window may be bound with; programs name local rights too, which are the region's. */
 #define VERBS_WINDOW_RIGHTS \
     (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
@@ -35,7 +35,7 @@
 struct verbs_device {
     struct ibv_device base;
     char beyond[VERBS_BEYOND_DEVICE];
-    char port[VERBS_PORT_NAME_SIZE]; /* docs/ports.md */
+    char port[HOST_PORT_NAME_BYTES]; /* docs/ports.md */
     uint64_t guid;                   /* in network order, as the ABI has it; never 0 */
     int index;
     atomic_uint users; /* lists and contexts */
@@ -104,6 +104,7 @@ struct verbs_cq {
     uint64_t taken_ns;         /* and when it was taken, CLOCK_MONOTONIC */
     uint64_t taken_wall_ns;    /* CLOCK_REALTIME */
     atomic_uint idle_polls;    /* in a row that found nothing */
+    atomic_uint unacked;       /* events taken and not acknowledged */
     bool is_single_threaded;   /* the program says so: no lock around a poll */
     pthread_mutex_t poll_lock; /* from start_poll to end_poll, as libibverbs has it */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `nornic run`: a program of others, whose libibverbs and librdmacm are nornic's. What it is told goes by the
- * environment, so that its children have it, too (docs/verbs.md). */
+/* `nornic run`: a program of others, whose libibverbs and librdmacm are nornic's. What it is told goes by
+ * the environment, so that its children have it, too; what it looks for in files, a view of them has
+ * (docs/verbs.md). */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/option/option.h"
+#include "cli/run/view.h"
 #include "nornic/device.h"
 
 struct settings {
@@ -17,6 +19,7 @@ struct settings {
     const char *capture;
     struct nornic_impair impair;
     bool trace;
+    enum { FILES_AUTO, FILES_ALWAYS, FILES_NEVER } files;
     struct cli_words program;
 };
 
@@ -66,6 +69,26 @@ static void set_impair(const struct nornic_impair *impair)
     setenv("NORNIC_IMPAIR", value, 1);
 }
 
+/* Shows the program the files that an adapter has. CLI_OK also where that cannot be and need not. */
+static int show_files(const struct settings *s)
+{
+    static struct run_device devices[HOST_PORT_NAMES_MAX];
+    struct host_port_names ports;
+    struct nornic_error why;
+    if (s->files == FILES_NEVER)
+        return CLI_OK;
+    host_port_names(getenv("NORNIC_PORT"), &ports);
+    run_devices(&ports, devices);
+    if (run_view_try(devices, ports.count, &why) == 0)
+        return run_view_enter(devices, ports.count, &why) == 0 ? CLI_OK : cli_fail("%s", why.text);
+    if (s->files == FILES_ALWAYS)
+        return cli_fail("cannot show /dev/infiniband and /sys/class/infiniband: %s", why.text);
+    cli_tell("/dev/infiniband and /sys/class/infiniband are not shown (%s): programs that use libibverbs and "
+             "librdmacm alone run all the same; UCX finds no device (docs/ci.md; --files=never: not told)",
+             why.text);
+    return CLI_OK;
+}
+
 static int run(void *options)
 {
     const struct settings *s = options;
@@ -80,10 +103,14 @@ static int run(void *options)
     if (s->trace)
         setenv("NORNIC_TRACE", "1", 1);
     set_impair(&s->impair);
+    if (show_files(s) != CLI_OK)
+        return CLI_ERROR;
     /* As a list that ends: the words are the last of this process's own. */
     execvp(s->program.at[0], s->program.at);
     return cli_fail("cannot run %s: %s", s->program.at[0], strerror(errno));
 }
+
+static const char *const files_words[] = {"auto", "always", "never", NULL};
 
 #define AT(member) CLI_SETS(struct settings, member)
 
@@ -95,6 +122,10 @@ static const struct cli_option rows[] = {
     {"capture", 0, "FILE",
      "write what crosses them to FILE, as pcapng; %p in the name is the number of the process", AT(capture),
      .kind = CLI_FILE},
+    {"files", 0, "WHEN",
+     "show the program the files /dev/infiniband and /sys/class/infiniband, which UCX and pyverbs look at: "
+     "%r; always: or else do not run it",
+     AT(files), CLI_TAKES_ONE_OF(files_words), .preset = "auto"},
     {"trace", 0, NULL, "say on stderr of each call and each completion that fails, why", AT(trace)},
     {"loss", 0, "RATE", "lose frames, such as 1% or 200ppm, of both directions", AT(impair.loss_ppm),
      .kind = CLI_RATE},
@@ -112,12 +143,16 @@ const struct cli_command run_command = {
     .name = "run",
     .summary = "run a program for libibverbs and librdmacm over nornic",
     .usage = "run [OPTION...] -- PROGRAM [ARGUMENT...]",
-    .about = "Runs a program that was built for RDMA, with libibverbs.so.1 and librdmacm.so.1 of nornic in "
-             "the place of the distribution's: no adapter, no kernel module, no privilege, and nothing is "
-             "built again. The program finds devices nornic0, nornic1, ... which speak RoCEv2 with whoever "
-             "does. Its children have them, too.\n\n"
-             "All that it does is to set LD_LIBRARY_PATH, NORNIC_PORT, NORNIC_CAPTURE, NORNIC_TRACE and "
-             "NORNIC_IMPAIR; docs/verbs.md has them, and which programs were tried.",
+    .about =
+        "Runs a program that was built for RDMA, with libibverbs.so.1 and librdmacm.so.1 of nornic in "
+        "the place of the distribution's: no adapter, no kernel module, no privilege, and nothing is "
+        "built again. The program finds devices nornic0, nornic1, ... which speak RoCEv2 with whoever "
+        "does. Its children have them, too.\n\n"
+        "What it does is to set LD_LIBRARY_PATH, NORNIC_PORT, NORNIC_CAPTURE, NORNIC_TRACE and "
+        "NORNIC_IMPAIR, which work without it, too, and to show the program, where this user may, the files "
+        "that an adapter has: in namespaces of its own, so that nothing changes for others. Then it becomes "
+        "the program, which keeps the process, its user, its signals and its exit status. docs/verbs.md has "
+        "more, and which programs were tried.",
     .groups = {{.rows = rows}},
     .operands = (const struct cli_operand[]){{.name = "PROGRAM",
                                               .kind = CLI_TEXT,

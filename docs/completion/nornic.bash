@@ -227,6 +227,7 @@ _nornic() {
     "perf --rtr") _nornic_words 'both write read none' ;;
     "run --port") _nornic_ports ;;
     "run --capture") _nornic_files ;;
+    "run --files") _nornic_words 'auto always never' ;;
     "run --loss") ;;
     "run --duplicate") ;;
     "run --reorder") ;;
@@ -323,7 +324,7 @@ _nornic() {
         fi ;;
     "run "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --port --capture --trace --loss --duplicate --reorder --corrupt --ecn --seed --help'
+            _nornic_words ' --port --capture --files --trace --loss --duplicate --reorder --corrupt --ecn --seed --help'
         fi ;;
     esac
 }

@@ -335,6 +335,7 @@ complete -c nornic -n '__fish_seen_subcommand_from stat' -l json -s j -d 'one li
 complete -c nornic -n '__fish_seen_subcommand_from stat' -l help -s h -d 'this text'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l port -x -a '{xdp,packet}:(ls /sys/class/net) memory' -d 'the ports of its devices'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l capture -r -F -d 'write what crosses them to FILE'
+complete -c nornic -n '__fish_seen_subcommand_from run' -l files -x -a 'auto always never' -d 'show the program the files /dev/infiniband and /sys/class/infiniband'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l trace -d 'say on stderr of each call and each completion that fails'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l loss -x -d 'lose frames'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l duplicate -x -d 'send frames twice'

@@ -69,7 +69,9 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
     if (found)
         err = is_passive ? copy_addr(found->ai_addr, found->ai_addrlen, &out->ai_src_addr, &out->ai_src_len)
                          : copy_addr(found->ai_addr, found->ai_addrlen, &out->ai_dst_addr, &out->ai_dst_len);
-    if (!err && !is_passive && hints && hints->ai_src_len)
+    else if (hints && hints->ai_dst_len)
+        err = copy_addr(hints->ai_dst_addr, hints->ai_dst_len, &out->ai_dst_addr, &out->ai_dst_len);
+    if (!err && !out->ai_src_len && hints && hints->ai_src_len)
         err = copy_addr(hints->ai_src_addr, hints->ai_src_len, &out->ai_src_addr, &out->ai_src_len);
     if (found)
         freeaddrinfo(found);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ids on devices: by the address that they are bound to, or by the way to their peer. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "verbs/cm/cma.h"
 
@@ -12,6 +14,25 @@ static bool is_loopback(const struct nornic_addr *addr)
 }
 
 /* --- bound --- */
+
+#define PORT_FIRST 32768 /* ports that are drawn, as those of sockets are */
+#define PORT_COUNT 28000
+
+/* Who binds to no port in particular may ask which it is before listening (qperf does), so it is drawn here.
+ * Nobody has it yet: in the rare case that somebody else listens on it meanwhile, rdma_listen() fails.
+ * 0 or -1. */
+static int draw_port(struct sockaddr *addr)
+{
+    uint16_t drawn;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
+        return cma_fail(errno, "the kernel has no random number");
+    drawn = htons((uint16_t)(PORT_FIRST + drawn % PORT_COUNT));
+    if (addr->sa_family == AF_INET6)
+        ((struct sockaddr_in6 *)(void *)addr)->sin6_port = drawn;
+    else
+        ((struct sockaddr_in *)(void *)addr)->sin_port = drawn;
+    return 0;
+}
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
 {
@@ -24,12 +45,12 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
     if (id->nornic || id->num_listeners)
         return cma_fail(EINVAL, "the id is in use");
     const struct cma_device *device = cma_is_any(&addr) ? NULL : cma_device_of(&addr);
-    /* What is the machine's own is the first device's, as kernels have it. */
-    if (!device && is_loopback(&addr) && cma_devices(&device) == 0)
-        return -1;
-    if (!device && !cma_is_any(&addr))
+    /* A loopback address that no device has is as good as none, as kernels have it: all devices. */
+    if (!device && !cma_is_any(&addr) && !is_loopback(&addr))
         return cma_fail(ENODEV, "%s is no address of a device", nornic_addr_str(&addr, text));
     memcpy(&base->route.addr.src_storage, wanted, cma_sockaddr_bytes(wanted));
+    if (!port && draw_port(&base->route.addr.src_addr))
+        return -1;
     if (device)
         cma_id_bind(id, device);
     return 0;
