@@ -3,13 +3,16 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/error.h"
 #include "verbs/device.h"
+#include "verbs/fault.h"
 #include "verbs/open.h"
 #include "verbs/ops.h"
 
@@ -107,6 +110,14 @@ static bool delist(struct verbs_context_own *own)
     return is_last;
 }
 
+void verbs_each_context(void (*visit)(struct verbs_context_own *own, const void *arg), const void *arg)
+{
+    pthread_mutex_lock(&contexts.lock);
+    for (struct verbs_context_own *own = contexts.list; own; own = own->next)
+        visit(own, arg);
+    pthread_mutex_unlock(&contexts.lock);
+}
+
 static unsigned count_opened(void)
 {
     pthread_mutex_lock(&contexts.lock);
@@ -117,7 +128,13 @@ static unsigned count_opened(void)
 
 static int open_parts(struct verbs_context_own *own, struct nornic_error *why)
 {
-    int err = verbs_open_engine(own->device, count_opened(), &own->dev, why);
+    int err = verbs_faults_get(&own->faults, why);
+    if (err)
+        fprintf(stderr, "nornic: %s\n", why->text); /* who asks for faults has to hear that there are none */
+    if (!err && (err = -verbs_fault_alloc(own->faults, VERBS_FAULT_OF_DEVICE)))
+        net_error_set(why, -err, "by NORNIC_FAULTS");
+    if (!err)
+        err = verbs_open_engine(own->device, count_opened(), &own->dev, why);
     if (err)
         return err;
     own->abi.context.async_fd = nornic_dev_event_fd(own->dev);
@@ -148,6 +165,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     }
     verbs_device_get(own->device);
     enlist(own);
+    err = verbs_fault_port_follow(own);
+    if (err)
+        verbs_tell("the rules for the port are not followed: there is no thread (%s)", strerror(err));
     return &own->abi.context;
 }
 
