@@ -80,6 +80,8 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 {
     struct verbs_context_own *own = verbs_own(ah->context);
     struct ibv_pd *pd = ah->pd;
+    if (own->is_inherited)
+        return 0;
     pthread_mutex_lock(&own->lock);
     LIST_INSERT_HEAD(&own->spent_ahs, verbs_ah_of(ah), entry);
     pthread_mutex_unlock(&own->lock);

@@ -34,6 +34,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+    if (verbs_is_inherited(channel->context))
+        return 0;
     int err = -nornic_channel_destroy(verbs_channel_of(channel)->nornic);
     if (err)
         return verbs_fail(err, "the channel has %d completion queues", channel->refcnt);
@@ -122,6 +124,8 @@ int ibv_destroy_cq(struct ibv_cq *base)
 {
     struct verbs_cq *cq = verbs_cq_of(base);
     struct ibv_comp_channel *channel = base->channel;
+    if (verbs_is_inherited(base->context))
+        return 0;
     int err = -nornic_cq_destroy(cq->nornic);
     if (err)
         return verbs_fail(err, "a queue pair or SRQ uses the completion queue");
@@ -158,6 +162,8 @@ int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     struct nornic_dev *dev = verbs_own(cq->base.context)->dev;
+    if (verbs_is_inherited(cq->base.context))
+        return -EIO;
     unsigned idle = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed);
     int state = verbs_hold();
     bool did = nornic_dev_progress(dev);

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "verbs/context_list.h"
 #include "verbs/fault.h"
-#include "verbs/open.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -65,7 +65,7 @@ static void *run(void *arg)
         line = down_by(now_ns() - clock_of.began_ns, &next_ns);
         if (!line != !before) {
             verbs_tell("fault of line %u: the port goes %s", line ? line : before, line ? "down" : "up");
-            verbs_each_context(set_port, &line);
+            verbs_context_list_each(set_port, &line);
         }
         before = line;
     }

@@ -154,6 +154,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 int ibv_dereg_mr(struct ibv_mr *base)
 {
     struct verbs_mr *mr = verbs_mr_of(base);
+    if (verbs_is_inherited(base->context))
+        return 0;
     int err = -nornic_mr_dereg(mr->nornic);
     if (err)
         return verbs_fail(err, "windows are bound to the region");

@@ -26,6 +26,8 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int verbs_dealloc_mw(struct ibv_mw *mw)
 {
+    if (verbs_is_inherited(mw->context))
+        return 0;
     nornic_mw_dealloc(verbs_mw_of(mw)->nornic);
     free(mw);
     return 0;

@@ -11,7 +11,4 @@
 int verbs_open_engine(const struct verbs_device *device, unsigned number, struct nornic_dev **out,
                       struct nornic_error *why);
 
-/* Calls `visit` for each context of the process, under the lock of their list. In verbs/context.c. */
-void verbs_each_context(void (*visit)(struct verbs_context_own *own, const void *arg), const void *arg);
-
 #endif

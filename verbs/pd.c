@@ -60,6 +60,8 @@ static void free_name(struct verbs_pd *pd)
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
     struct verbs_pd *pd = verbs_pd_of(base);
+    if (verbs_is_inherited(base->context))
+        return 0;
     if (atomic_load(&pd->users))
         return verbs_fail(EBUSY, "the protection domain has parent domains");
     if (pd->origin) {

@@ -173,6 +173,8 @@ int ibv_destroy_qp(struct ibv_qp *base)
 {
     struct verbs_qp *qp = verbs_qp_of(base);
     struct verbs_context_own *own = verbs_own(base->context);
+    if (own->is_inherited)
+        return 0;
     if (qp->origin) {
         atomic_fetch_sub(&qp->origin->users, 1);
         free_name(qp);

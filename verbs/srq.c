@@ -69,6 +69,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 int ibv_destroy_srq(struct ibv_srq *base)
 {
     struct verbs_srq *srq = verbs_srq_of(base);
+    if (verbs_is_inherited(base->context))
+        return 0;
     int err = -nornic_srq_destroy(srq->nornic);
     if (err)
         return verbs_fail(err, "a queue pair uses the SRQ");
@@ -133,6 +135,8 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
 
 int verbs_close_xrcd(struct ibv_xrcd *xrcd)
 {
+    if (verbs_is_inherited(xrcd->context))
+        return 0;
     int err = -nornic_xrcd_destroy(verbs_xrcd_of(xrcd)->nornic);
     if (err)
         return verbs_fail(err, "the XRC domain has SRQs or queue pairs");

@@ -51,6 +51,7 @@ struct verbs_context_own {
     struct verbs_device *device;
     struct verbs_context_own *next; /* of the process's */
     atomic_uint users;              /* opened once, and imported */
+    bool is_inherited;              /* a parent opened it, before this process was forked */
     atomic_uint next_handle;        /* of objects that have a number */
     pthread_mutex_t lock;           /* the lists below */
     LIST_HEAD(verbs_pd_list, verbs_pd) pds;
@@ -148,6 +149,13 @@ struct verbs_qp {
 static inline struct verbs_context_own *verbs_own(struct ibv_context *context)
 {
     return container_of(context, struct verbs_context_own, abi.context);
+}
+
+/* Whether a parent of this process opened the context. The thread that served it is not here, and its sockets
+ * are the parent's: nothing of it works, and giving something of it back does nothing. */
+static inline bool verbs_is_inherited(struct ibv_context *context)
+{
+    return verbs_own(context)->is_inherited;
 }
 
 #define VERBS_CAST_(type, name)                                        \
