@@ -167,6 +167,15 @@ int nornic_cq_resize(struct nornic_cq *cq, uint32_t capacity)
     return err;
 }
 
+void nornic_cq_discard(struct nornic_cq *cq, uint32_t qp_num)
+{
+    pthread_mutex_lock(&cq->lock);
+    host_dev_lock(cq->dev->host);
+    rdma_cq_discard(cq->engine, qp_num);
+    host_dev_unlock(cq->dev->host);
+    pthread_mutex_unlock(&cq->lock);
+}
+
 uint32_t nornic_cq_capacity(struct nornic_cq *cq)
 {
     pthread_mutex_lock(&cq->lock);

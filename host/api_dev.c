@@ -305,6 +305,17 @@ int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey)
     return err;
 }
 
+int nornic_dev_set_port(struct nornic_dev *dev, bool up)
+{
+    if (dev->iw)
+        return -EOPNOTSUPP;
+    host_dev_lock(dev->host);
+    dev->host->is_cut = !up;
+    roce_dev_port_state(dev->engine, up);
+    host_dev_unlock(dev->host);
+    return 0;
+}
+
 int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey)
 {
     struct nornic_port_attr attr;

@@ -68,6 +68,7 @@ struct host_dev {
     struct host_gids *gids;          /* NULL: the caller keeps the GID table */
     struct net_multicast *multicast; /* NULL as `ifindex` is 0 */
     unsigned groups;                 /* that its QPs are attached to */
+    bool is_cut;                     /* nornic_dev_set_port(): what comes and what is sent is lost */
     roce_trace_hook *trace;
     void *trace_ctx;
 

@@ -16,7 +16,8 @@ static bool receive(struct host_dev *dev, uint64_t now_ns)
     unsigned n = net_port_rx_burst(dev->port, frames, dev->port->limits.burst_frames, now_ns);
     if (n == 0)
         return false;
-    roce_dev_rx(dev->engine, frames, n, now_ns);
+    if (!dev->is_cut)
+        roce_dev_rx(dev->engine, frames, n, now_ns);
     net_port_rx_release(dev->port, frames, n);
     return true;
 }
@@ -53,7 +54,7 @@ static bool transmit_burst(struct host_dev *dev, uint64_t now_ns)
     if (lent == 0)
         return false;
     unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
-    net_port_tx_flush(dev->port, bufs, used, now_ns);
+    net_port_tx_flush(dev->port, bufs, dev->is_cut ? 0 : used, now_ns);
     if (used > 0) /* else all that was ready had to wait, or stayed inside */
         dev->tx_wanted = max_u32(2 * used, wanted - wanted / 8);
     return true;

@@ -53,6 +53,10 @@ void nornic_cq_req_notify(struct nornic_cq *cq, bool solicited_only);
  * below the number of those) or -ENOMEM; nothing is changed then (ROCE-CQ-6). */
 int nornic_cq_resize(struct nornic_cq *cq, uint32_t capacity);
 
+/* Takes out the completions of one queue pair that wait to be polled, as adapters do when it goes to RESET:
+ * requests after that have the same number. Their events stay. */
+void nornic_cq_discard(struct nornic_cq *cq, uint32_t qp_num);
+
 /* How many completions it holds at the most; and the caller's `ctx`. */
 uint32_t nornic_cq_capacity(struct nornic_cq *cq);
 void *nornic_cq_ctx(const struct nornic_cq *cq);

@@ -218,6 +218,11 @@ int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index);
 int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey);
 int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey);
 
+/* Takes the port down as a pulled cable does, or up again: what is sent and what comes is lost, and the
+ * device has the events PORT_ERR and PORT_ACTIVE (ROCE-EV-9). For tests of what programs do then; queue pairs
+ * of one device reach each other all the same. 0, or -EOPNOTSUPP: the port is TCP's (iWARP). */
+int nornic_dev_set_port(struct nornic_dev *dev, bool up);
+
 /* The MAC address of the next hop to `dst`, from GID `sgid_index`: for the address vector of a queue pair
  * or an address handle. Asks the network where the kernel does not know, for at most `timeout_ns`. 0,
  * -EHOSTUNREACH, -ENOENT (no such GID) or another -errno. */

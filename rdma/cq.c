@@ -72,6 +72,15 @@ int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity)
     return 0;
 }
 
+void rdma_cq_discard(struct rdma_cq *cq, uint32_t qp_num)
+{
+    uint32_t head = atomic_load(&cq->head), tail = atomic_load(&cq->tail), kept = tail;
+    for (uint32_t i = tail; i-- != head;) /* those that stay move towards the newest */
+        if (cq->ring[i & cq->mask].qp_num != qp_num)
+            cq->ring[--kept & cq->mask] = cq->ring[i & cq->mask];
+    atomic_store(&cq->head, kept);
+}
+
 int rdma_cq_destroy(struct rdma_cq *cq)
 {
     if (cq->users != 0)

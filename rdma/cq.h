@@ -47,6 +47,9 @@ void rdma_cq_req_notify(struct rdma_cq *cq, bool solicited_only);
  * the number of those completions) or -ENOMEM; nothing is changed then (ROCE-CQ-6). */
 int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity);
 
+/* Takes out the completions of the queue pairs with this number. As rdma_cq_resize() in what may run. */
+void rdma_cq_discard(struct rdma_cq *cq, uint32_t qp_num);
+
 /* How many completions it holds at the most. */
 uint32_t rdma_cq_capacity(const struct rdma_cq *cq);
 /* The `ctx` of its configuration. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/fault.h"
 #include "verbs/wc.h"
 
 int verbs_av_of(struct verbs_context_own *own, const struct ibv_ah_attr *attr, struct nornic_av *out)
@@ -58,7 +59,9 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     struct verbs_ah *ah = calloc(1, sizeof *ah);
     if (!ah)
         return verbs_fail_null(ENOMEM, "no memory for an address handle");
-    err = -nornic_ah_create(verbs_pd_of(pd)->nornic, &av, &ah->nornic);
+    err = verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_AH);
+    if (!err)
+        err = -nornic_ah_create(verbs_pd_of(pd)->nornic, &av, &ah->nornic);
     if (err) {
         free(ah);
         return verbs_fail_null(err, "the address handle was refused: GID %u cannot reach that address",
@@ -77,6 +80,8 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 {
     struct verbs_context_own *own = verbs_own(ah->context);
     struct ibv_pd *pd = ah->pd;
+    if (own->is_inherited)
+        return 0;
     pthread_mutex_lock(&own->lock);
     LIST_INSERT_HEAD(&own->spent_ahs, verbs_ah_of(ah), entry);
     pthread_mutex_unlock(&own->lock);

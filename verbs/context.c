@@ -3,22 +3,18 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/error.h"
+#include "verbs/context_list.h"
 #include "verbs/device.h"
+#include "verbs/fault.h"
 #include "verbs/open.h"
 #include "verbs/ops.h"
-
-/* The contexts of this process, for imports and for the captures that are written out at its end. */
-static struct {
-    pthread_mutex_t lock;
-    struct verbs_context_own *list;
-    unsigned opened; /* ever */
-} contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- the tables --- */
 
@@ -84,37 +80,6 @@ static int make_cmd_fd(void)
     return fd < 0 ? -errno : fd;
 }
 
-static void enlist(struct verbs_context_own *own)
-{
-    pthread_mutex_lock(&contexts.lock);
-    own->next = contexts.list;
-    contexts.list = own;
-    pthread_mutex_unlock(&contexts.lock);
-}
-
-/* Whether that was its last user. */
-static bool delist(struct verbs_context_own *own)
-{
-    pthread_mutex_lock(&contexts.lock);
-    bool is_last = atomic_fetch_sub(&own->users, 1) == 1;
-    if (is_last) {
-        struct verbs_context_own **at = &contexts.list;
-        while (*at != own)
-            at = &(*at)->next;
-        *at = own->next;
-    }
-    pthread_mutex_unlock(&contexts.lock);
-    return is_last;
-}
-
-static unsigned count_opened(void)
-{
-    pthread_mutex_lock(&contexts.lock);
-    unsigned number = contexts.opened++;
-    pthread_mutex_unlock(&contexts.lock);
-    return number;
-}
-
 /* What was raised while the device was opened, such as that it has addresses, came before the program. */
 static void drop_events(struct nornic_dev *dev)
 {
@@ -127,7 +92,13 @@ static void drop_events(struct nornic_dev *dev)
 
 static int open_parts(struct verbs_context_own *own, struct nornic_error *why)
 {
-    int err = verbs_open_engine(own->device, count_opened(), &own->dev, why);
+    int err = verbs_faults_get(&own->faults, why);
+    if (err)
+        fprintf(stderr, "nornic: %s\n", why->text); /* who asks for faults has to hear that there are none */
+    if (!err && (err = -verbs_fault_alloc(own->faults, VERBS_FAULT_OF_DEVICE)))
+        net_error_set(why, -err, "by NORNIC_FAULTS");
+    if (!err)
+        err = verbs_open_engine(own->device, verbs_context_list_count(), &own->dev, why);
     if (err)
         return err;
     drop_events(own->dev);
@@ -158,7 +129,10 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         return verbs_fail_null(-err, "%s cannot be opened: %s", device->name, why.text);
     }
     verbs_device_get(own->device);
-    enlist(own);
+    verbs_context_list_add(own);
+    err = verbs_fault_port_follow(own);
+    if (err)
+        verbs_tell("the rules for the port are not followed: there is no thread (%s)", strerror(err));
     return &own->abi.context;
 }
 
@@ -177,7 +151,7 @@ int ibv_close_device(struct ibv_context *context)
 {
     struct verbs_context_own *own = verbs_own(context);
     struct nornic_error why;
-    if (!delist(own))
+    if (own->is_inherited || !verbs_context_list_drop(own))
         return 0;
     int err = nornic_dev_close(own->dev, &why);
     if (err == -EBUSY) {
@@ -198,22 +172,9 @@ int ibv_close_device(struct ibv_context *context)
     return 0;
 }
 
-static bool is_same_file(int a, int b)
-{
-    struct stat of_a, of_b;
-    return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
-}
-
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
-    struct verbs_context_own *own;
-    pthread_mutex_lock(&contexts.lock);
-    for (own = contexts.list; own && !is_same_file(own->abi.context.cmd_fd, cmd_fd); own = own->next)
-        ;
-    if (own)
-        atomic_fetch_add(&own->users, 1);
-    pthread_mutex_unlock(&contexts.lock);
+    struct verbs_context_own *own = verbs_context_list_find(cmd_fd);
     if (!own)
         return verbs_fail_null(EINVAL, "descriptor %d is of no context of this process", cmd_fd);
     return &own->abi.context;
@@ -221,12 +182,16 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 
 /* Programs end without closing what they opened, and right after they posted, or after a completion whose
  * acknowledgement is still in the round that made it. */
+static void finish_one(struct verbs_context_own *own, const void *arg)
+{
+    (void)arg;
+    verbs_settle(own);
+    (void)nornic_dev_flush_capture(own->dev); /* whom could it be told? */
+}
+
 static void __attribute__((destructor)) finish(void)
 {
-    for (struct verbs_context_own *own = contexts.list; own; own = own->next) {
-        verbs_settle(own);
-        (void)nornic_dev_flush_capture(own->dev); /* whom could it be told? */
-    }
+    verbs_context_list_each(finish_one, NULL);
 }
 
 /* --- fork: a child opens contexts of its own, and no page is ever pinned --- */

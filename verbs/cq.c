@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 #include "verbs/wc.h"
 
@@ -18,7 +19,9 @@
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
     struct verbs_channel *channel = calloc(1, sizeof *channel);
-    int err = channel ? -nornic_channel_create(verbs_own(context)->dev, &channel->nornic) : ENOMEM;
+    int err = channel ? verbs_fault_alloc(verbs_own(context)->faults, VERBS_FAULT_OF_CHANNEL) : ENOMEM;
+    if (!err)
+        err = -nornic_channel_create(verbs_own(context)->dev, &channel->nornic);
     if (err) {
         free(channel);
         return verbs_fail_null(err, "no completion channel");
@@ -31,6 +34,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+    if (verbs_is_inherited(channel->context))
+        return 0;
     int err = -nornic_channel_destroy(verbs_channel_of(channel)->nornic);
     if (err)
         return verbs_fail(err, "the channel has %d completion queues", channel->refcnt);
@@ -89,8 +94,14 @@ struct verbs_cq *verbs_new_cq(struct ibv_context *context, const struct verbs_cq
     struct nornic_cq_config config = {
         NORNIC_INIT(config), .capacity = (uint32_t)wanted->cqe,
         .channel = wanted->channel ? verbs_channel_of(wanted->channel)->nornic : NULL, .ctx = cq};
-    int err = -nornic_cq_create(own->dev, &config, &cq->nornic);
+    uint64_t delay_ns = verbs_fault_delay_ns(own->faults);
+    int err = verbs_fault_alloc(own->faults, VERBS_FAULT_OF_CQ);
+    if (!err && delay_ns && !(cq->hold = verbs_hold_new(delay_ns)))
+        err = ENOMEM;
+    if (!err)
+        err = -nornic_cq_create(own->dev, &config, &cq->nornic);
     if (err) {
+        verbs_hold_free(cq->hold);
         free(cq);
         return verbs_fail_null(err, "a completion queue of %lld entries was refused", (long long)wanted->cqe);
     }
@@ -120,6 +131,8 @@ int ibv_destroy_cq(struct ibv_cq *base)
 {
     struct verbs_cq *cq = verbs_cq_of(base);
     struct ibv_comp_channel *channel = base->channel;
+    if (verbs_is_inherited(base->context))
+        return 0;
     int err = -nornic_cq_destroy(cq->nornic);
     if (err)
         return verbs_fail(err, "a queue pair or SRQ uses the completion queue");
@@ -128,6 +141,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
     pthread_mutex_destroy(&cq->base.mutex);
     pthread_cond_destroy(&cq->base.cond);
     pthread_mutex_destroy(&cq->poll_lock);
+    verbs_hold_free(cq->hold);
     free(cq);
     return 0;
 }
@@ -150,19 +164,13 @@ int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
                       "modify_cq: events are not moderated");
 }
 
-int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
-{
-    int state = verbs_hold();
-    nornic_cq_req_notify(verbs_cq_of(cq)->nornic, solicited_only != 0);
-    verbs_let(state);
-    return 0;
-}
-
 /* Nothing is there: who polls again and again has a processor to spare, and makes the rounds that fill the
  * queue. Where processors are fewer than threads that poll, another one may have what this one waits for. */
 static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     struct nornic_dev *dev = verbs_own(cq->base.context)->dev;
+    if (verbs_is_inherited(cq->base.context))
+        return -EIO;
     unsigned idle = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed);
     int state = verbs_hold();
     bool did = nornic_dev_progress(dev);
@@ -173,16 +181,62 @@ static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
     return nornic_cq_poll(cq->nornic, wcs, n);
 }
 
-int verbs_take(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
+static int take_now(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     int got = nornic_cq_poll(cq->nornic, wcs, n);
-    if (!got)
-        got = poll_again(cq, wcs, n);
-    for (int i = 0; i < got; i++)
-        if (wcs[i].status != NORNIC_WC_SUCCESS)
-            verbs_tell("queue pair 0x%06x: request 0x%llx ended with %s", wcs[i].qp_num,
-                       (unsigned long long)wcs[i].wr_id, nornic_wc_status_name(wcs[i].status));
+    return got ? got : poll_again(cq, wcs, n);
+}
+
+/* Moves what has completed to those that come late. 0 or -EIO: the queue has overflowed. */
+static int hold_what_is_there(struct verbs_cq *cq)
+{
+    struct nornic_wc wcs[POLL_BATCH];
+    int got;
+    do {
+        got = take_now(cq, wcs, POLL_BATCH);
+        if (got > 0 && !verbs_hold_put(cq->hold, wcs, (unsigned)got))
+            return -EIO;
+    } while (got == POLL_BATCH);
+    return got < 0 ? got : 0;
+}
+
+static int take_late(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
+{
+    int err = hold_what_is_there(cq);
+    unsigned got = verbs_hold_take(cq->hold, wcs, n);
+    return got || !err || !verbs_hold_is_empty(cq->hold) ? (int)got : err;
+}
+
+static void tell_failures(struct verbs_cq *cq, struct nornic_wc *wcs, int count)
+{
+    struct verbs_context_own *own = verbs_own(cq->base.context);
+    for (int i = 0; i < count; i++) {
+        if (wcs[i].status == NORNIC_WC_SUCCESS)
+            continue;
+        if (own->faults)
+            verbs_fault_wc(own, &wcs[i]);
+        verbs_tell("queue pair 0x%06x: request 0x%llx ended with %s", wcs[i].qp_num,
+                   (unsigned long long)wcs[i].wr_id, nornic_wc_status_name(wcs[i].status));
+    }
+}
+
+int verbs_take(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
+{
+    int got = cq->hold ? take_late(cq, wcs, n) : take_now(cq, wcs, n);
+    tell_failures(cq, wcs, got);
     return got;
+}
+
+int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    int state = verbs_hold();
+    nornic_cq_req_notify(verbs_cq_of(cq)->nornic, solicited_only != 0);
+    if (verbs_cq_of(cq)->hold) {
+        (void)hold_what_is_there(verbs_cq_of(cq));
+        verbs_hold_wait(verbs_cq_of(cq)->hold);
+    }
+    verbs_let(state);
+    return 0;
 }
 
 int verbs_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)

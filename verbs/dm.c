@@ -74,6 +74,8 @@ int verbs_free_dm(struct ibv_dm *base)
 {
     struct verbs_dm *dm = verbs_dm_of(base);
     struct verbs_context_own *own = verbs_own(base->context);
+    if (own->is_inherited)
+        return 0;
     if (atomic_load(&dm->users))
         return verbs_fail(EBUSY, "the device memory is registered or imported");
     pthread_mutex_lock(&own->lock);

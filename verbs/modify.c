@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "verbs/av.h"
+#include "verbs/fault.h"
 
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -32,6 +33,16 @@ static struct nornic_qp_attr attr_of(const struct ibv_qp_attr *attr)
     };
 }
 
+/* What completed before a RESET is not found after it. */
+static void discard(struct ibv_cq *cq, uint32_t qp_num)
+{
+    if (!cq)
+        return;
+    nornic_cq_discard(verbs_cq_of(cq)->nornic, qp_num);
+    if (verbs_cq_of(cq)->hold)
+        verbs_hold_drop(verbs_cq_of(cq)->hold, qp_num);
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
     struct verbs_qp *qp = verbs_qp_of(base);
@@ -51,6 +62,10 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
                           attr_mask & IBV_QP_STATE ? nornic_qp_state_name(wanted.state) : "the same",
                           (unsigned)attr_mask);
     base->state = (enum ibv_qp_state)nornic_qp_state(qp->nornic);
+    if (base->state == IBV_QPS_RESET) {
+        discard(base->send_cq, base->qp_num);
+        discard(base->recv_cq, base->qp_num);
+    }
     return 0;
 }
 

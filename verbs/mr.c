@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 
 #define NULL_MR_BYTES (UINT64_C(1) << 20)
@@ -106,9 +107,10 @@ static void delist(struct verbs_mr *mr)
 
 struct verbs_mr *verbs_reg(struct ibv_pd *pd, const struct verbs_mr_range *range)
 {
-    struct verbs_mr *mr = calloc(1, sizeof *mr);
+    int err = verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_MR);
+    struct verbs_mr *mr = err ? NULL : calloc(1, sizeof *mr);
     if (!mr)
-        return verbs_fail_null(ENOMEM, "no memory for a region");
+        return verbs_fail_null(err ? err : ENOMEM, "no memory for a region");
     if (reg(verbs_pd_of(pd), range, &mr->nornic)) {
         free(mr);
         return NULL;
@@ -152,6 +154,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 int ibv_dereg_mr(struct ibv_mr *base)
 {
     struct verbs_mr *mr = verbs_mr_of(base);
+    if (verbs_is_inherited(base->context))
+        return 0;
     int err = -nornic_mr_dereg(mr->nornic);
     if (err)
         return verbs_fail(err, "windows are bound to the region");

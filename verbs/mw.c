@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 
 struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
     struct verbs_mw *mw = calloc(1, sizeof *mw);
-    int err = mw ? -nornic_mw_alloc(verbs_pd_of(pd)->nornic, (enum nornic_mw_type)type, &mw->nornic) : ENOMEM;
+    int err = mw ? verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_MW) : ENOMEM;
+    if (!err)
+        err = -nornic_mw_alloc(verbs_pd_of(pd)->nornic, (enum nornic_mw_type)type, &mw->nornic);
     if (err) {
         free(mw);
         return verbs_fail_null(err, "no memory window of type %u", (unsigned)type);
@@ -23,6 +26,8 @@ struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int verbs_dealloc_mw(struct ibv_mw *mw)
 {
+    if (verbs_is_inherited(mw->context))
+        return 0;
     nornic_mw_dealloc(verbs_mw_of(mw)->nornic);
     free(mw);
     return 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 
 static void enlist(struct verbs_pd *pd)
@@ -25,7 +26,9 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
     struct verbs_context_own *own = verbs_own(context);
     struct verbs_pd *pd = calloc(1, sizeof *pd);
-    int err = pd ? -nornic_pd_create(own->dev, &pd->nornic) : ENOMEM;
+    int err = pd ? verbs_fault_alloc(own->faults, VERBS_FAULT_OF_PD) : ENOMEM;
+    if (!err)
+        err = -nornic_pd_create(own->dev, &pd->nornic);
     if (err) {
         free(pd);
         return verbs_fail_null(err, "no memory for a protection domain");
@@ -57,6 +60,8 @@ static void free_name(struct verbs_pd *pd)
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
     struct verbs_pd *pd = verbs_pd_of(base);
+    if (verbs_is_inherited(base->context))
+        return 0;
     if (atomic_load(&pd->users))
         return verbs_fail(EBUSY, "the protection domain has parent domains");
     if (pd->origin) {

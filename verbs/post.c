@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 
 #define BATCH       16
@@ -106,6 +107,7 @@ static bool take(struct verbs_qp *qp, struct ibv_send_wr *wr, struct moved *move
 int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct verbs_qp *qp = verbs_qp_of(base);
+    const struct verbs_faults *faults = verbs_own(base->context)->faults;
     struct nornic_send_wr batch[BATCH];
     struct ibv_send_wr *of_batch[BATCH];
     struct moved moved;
@@ -117,6 +119,8 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
             is_known = take(qp, wr, &moved, n, &batch[n]);
             if (!is_known)
                 break;
+            if (faults)
+                verbs_fault_send(qp, &batch[n]);
             of_batch[n] = wr;
             if (n)
                 batch[n - 1].next = &batch[n];
@@ -136,7 +140,7 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
 int verbs_post_receives(struct verbs_context_own *own, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
                         int (*post)(void *queue, const struct nornic_recv_wr *wr,
                                     const struct nornic_recv_wr **bad),
-                        void *queue)
+                        void *queue, struct verbs_qp *qp)
 {
     struct nornic_recv_wr batch[BATCH];
     struct ibv_recv_wr *of_batch[BATCH];
@@ -148,6 +152,8 @@ int verbs_post_receives(struct verbs_context_own *own, struct ibv_recv_wr *wr, s
             batch[n] = (struct nornic_recv_wr){.wr_id = wr->wr_id,
                                                .sg_list = pieces(own, wr->sg_list, wr->num_sge, &moved, n),
                                                .num_sge = (uint32_t)wr->num_sge};
+            if (own->faults)
+                verbs_fault_recv(own, qp, &batch[n]);
             of_batch[n] = wr;
             if (n)
                 batch[n - 1].next = &batch[n];
@@ -169,5 +175,6 @@ static int post_to_qp(void *queue, const struct nornic_recv_wr *wr, const struct
 
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    return verbs_post_receives(verbs_own(qp->context), wr, bad, post_to_qp, verbs_qp_of(qp)->nornic);
+    return verbs_post_receives(verbs_own(qp->context), wr, bad, post_to_qp, verbs_qp_of(qp)->nornic,
+                               verbs_qp_of(qp));
 }

@@ -11,11 +11,11 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct nornic_sge) &&
                    offsetof(struct ibv_sge, lkey) == offsetof(struct nornic_sge, lkey),
                "a list of pieces is one of nornic's");
 
-/* Posts a list of receives by `post` to `queue`. 0 or an errno value, with *bad at the first that was not
- * taken. */
+/* Posts a list of receives by `post` to `queue`, which is of `qp` or, where that is NULL, an SRQ. 0 or an
+ * errno value, with *bad at the first that was not taken. */
 int verbs_post_receives(struct verbs_context_own *own, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
                         int (*post)(void *queue, const struct nornic_recv_wr *wr,
                                     const struct nornic_recv_wr **bad),
-                        void *queue);
+                        void *queue, struct verbs_qp *qp);
 
 #endif

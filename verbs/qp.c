@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 #include "verbs/qp_ex.h"
 
@@ -102,7 +103,9 @@ static struct verbs_qp *create(struct ibv_context *context, struct ibv_qp_init_a
     if (!qp)
         return verbs_fail_null(ENOMEM, "no memory for a queue pair");
     const struct nornic_qp_config config = config_of(init, qp);
-    int err = -nornic_qp_create(own->dev, &config, &qp->nornic);
+    int err = verbs_fault_alloc(own->faults, VERBS_FAULT_OF_QP);
+    if (!err)
+        err = -nornic_qp_create(own->dev, &config, &qp->nornic);
     if (err) {
         free(qp);
         return verbs_fail_null(
@@ -112,6 +115,8 @@ static struct verbs_qp *create(struct ibv_context *context, struct ibv_qp_init_a
             (unsigned)init->qp_type, init->cap.max_send_wr, init->cap.max_send_sge, init->cap.max_recv_wr,
             init->cap.max_recv_sge, init->cap.max_inline_data);
     }
+    if (own->faults)
+        qp->serial = atomic_fetch_add(&own->faults->qps_made, 1) + 1;
     grant(qp, &init->cap);
     describe(qp, context, init);
     pthread_mutex_lock(&own->lock);
@@ -168,6 +173,8 @@ int ibv_destroy_qp(struct ibv_qp *base)
 {
     struct verbs_qp *qp = verbs_qp_of(base);
     struct verbs_context_own *own = verbs_own(base->context);
+    if (own->is_inherited)
+        return 0;
     if (qp->origin) {
         atomic_fetch_sub(&qp->origin->users, 1);
         free_name(qp);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/fault.h"
+
 struct built {
     struct nornic_send_wr wr;
     struct nornic_sge sges[NORNIC_MAX_SGE];
@@ -260,6 +262,8 @@ static int wr_complete(struct ibv_qp_ex *qp)
         built->wr.next = i + 1 < b->count ? &b->list[i + 1].wr : NULL;
         if (built->wr.send_flags & NORNIC_SEND_INLINE)
             built->sges[0].addr = (uintptr_t)(b->inline_data + built->inline_at);
+        if (verbs_own(qp->qp_base.context)->faults)
+            verbs_fault_send(own_of(qp), &built->wr);
     }
     int err = b->err, state = verbs_hold();
     if (!err && b->count)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs/fault.h"
 #include "verbs/ops.h"
 #include "verbs/post.h"
 
@@ -19,7 +20,9 @@ static struct ibv_srq *create(struct ibv_pd *pd, const struct nornic_srq_config 
     config.max_sge = max_u32(config.max_sge, 1);
     struct verbs_srq *srq = calloc(1, sizeof *srq);
     config.ctx = srq;
-    int err = srq ? -nornic_srq_create(verbs_pd_of(pd)->nornic, &config, &srq->nornic) : ENOMEM;
+    int err = srq ? verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_SRQ) : ENOMEM;
+    if (!err)
+        err = -nornic_srq_create(verbs_pd_of(pd)->nornic, &config, &srq->nornic);
     if (err) {
         free(srq);
         return verbs_fail_null(err, "an SRQ of %u receives was refused", config.max_wr);
@@ -66,6 +69,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 int ibv_destroy_srq(struct ibv_srq *base)
 {
     struct verbs_srq *srq = verbs_srq_of(base);
+    if (verbs_is_inherited(base->context))
+        return 0;
     int err = -nornic_srq_destroy(srq->nornic);
     if (err)
         return verbs_fail(err, "a queue pair uses the SRQ");
@@ -108,7 +113,7 @@ static int post(void *queue, const struct nornic_recv_wr *wr, const struct norni
 
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    return verbs_post_receives(verbs_own(srq->context), wr, bad, post, verbs_srq_of(srq)->nornic);
+    return verbs_post_receives(verbs_own(srq->context), wr, bad, post, verbs_srq_of(srq)->nornic, NULL);
 }
 
 /* --- XRC domains: each is of its context; a file that would share one between processes shares none --- */
@@ -130,6 +135,8 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
 
 int verbs_close_xrcd(struct ibv_xrcd *xrcd)
 {
+    if (verbs_is_inherited(xrcd->context))
+        return 0;
     int err = -nornic_xrcd_destroy(verbs_xrcd_of(xrcd)->nornic);
     if (err)
         return verbs_fail(err, "the XRC domain has SRQs or queue pairs");

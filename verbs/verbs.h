@@ -41,6 +41,9 @@ struct verbs_device {
     atomic_uint users; /* lists and contexts */
 };
 
+struct verbs_faults;
+struct verbs_hold;
+
 /* An open device. Each context has an engine and a thread of its own; contexts reach each other over the
  * wire, as if they were processes of their own. */
 struct verbs_context_own {
@@ -48,6 +51,7 @@ struct verbs_context_own {
     struct verbs_device *device;
     struct verbs_context_own *next; /* of the process's */
     atomic_uint users;              /* opened once, and imported */
+    bool is_inherited;              /* a parent opened it, before this process was forked */
     atomic_uint next_handle;        /* of objects that have a number */
     pthread_mutex_t lock;           /* the lists below */
     LIST_HEAD(verbs_pd_list, verbs_pd) pds;
@@ -55,6 +59,8 @@ struct verbs_context_own {
     LIST_HEAD(verbs_dm_list, verbs_dm) dms;
     LIST_HEAD(verbs_qp_list, verbs_qp) qps;
     LIST_HEAD(verbs_ah_list, verbs_ah) spent_ahs;
+    LIST_HEAD(verbs_fated_list, verbs_fated) fated; /* requests that will fail: verbs/fault.c */
+    struct verbs_faults *faults;                    /* the process's; NULL: none */
     atomic_uint moved_mrs;    /* regions whose addresses are not those of their memory */
     struct verbs_context abi; /* last: what programs see is its end */
 };
@@ -105,6 +111,7 @@ struct verbs_cq {
     uint64_t taken_wall_ns;    /* CLOCK_REALTIME */
     atomic_uint idle_polls;    /* in a row that found nothing */
     atomic_uint unacked;       /* events taken and not acknowledged */
+    struct verbs_hold *hold;   /* where completions come late; else NULL */
     bool is_single_threaded;   /* the program says so: no lock around a poll */
     pthread_mutex_t poll_lock; /* from start_poll to end_poll, as libibverbs has it */
 };
@@ -135,6 +142,7 @@ struct verbs_qp {
     struct ibv_qp_init_attr init;  /* as granted */
     struct verbs_builder *builder; /* between wr_start and wr_complete; NULL: made without send operations */
     LIST_ENTRY(verbs_qp) entry;
+    uint64_t serial;         /* it is the process's so-manieth, from 1, where there are faults */
     struct verbs_qp *origin; /* ibv_open_qp(): whose other name this is */
     atomic_uint users;       /* such names */
 };
@@ -142,6 +150,13 @@ struct verbs_qp {
 static inline struct verbs_context_own *verbs_own(struct ibv_context *context)
 {
     return container_of(context, struct verbs_context_own, abi.context);
+}
+
+/* Whether a parent of this process opened the context. The thread that served it is not here, and its sockets
+ * are the parent's: nothing of it works, and giving something of it back does nothing. */
+static inline bool verbs_is_inherited(struct ibv_context *context)
+{
+    return verbs_own(context)->is_inherited;
 }
 
 #define VERBS_CAST_(type, name)                                        \

@@ -161,6 +161,41 @@ if [ $rc = 0 ] && [ "$server_rc" = 0 ]; then ok one_host; else notok one_host "c
 run "${in_a[@]}" "${as_nobody[@]}" env "LD_LIBRARY_PATH=$lib" ibv_devinfo
 if [ $rc = 0 ] && [[ $out == *PORT_ACTIVE* ]]; then ok no_port_named; else notok no_port_named "$rc: $out $err"; fi
 
+# faulty NAME RULES PATTERN WAIT SERVER... -- CLIENT...: the client, which those faults happen to, says what is in
+# PATTERN
+faulty() {
+    local name=$1 rules=$2 pattern=$3 wait=$4 b=()
+    shift 4
+    while [ "$1" != -- ]; do b+=("$1") && shift; done
+    shift
+    on b udp:10.77.0.2 "${b[@]}"
+    start "${command[@]}"
+    if [ "$wait" = cm ]; then stats "$ns_b"; else listening "$ns_b" "$wait"; fi
+    on a udp:10.77.0.1 env NORNIC_FAULTS="$rules" "$@"
+    run "${command[@]}"
+    kill -KILL "$server" 2>/dev/null # what its peer's failure leaves it with is its own affair
+    wait "$server" 2>/dev/null
+    if [[ "$out $err" == *$pattern* && $err == *"fault of line 1"* ]]; then ok "$name"
+    else notok "$name" "client $rc: $out $err"; fi
+}
+faulty fault_write_bw "the 50th WRITE ends with RETRY_EXC_ERR" "Failed status 12" $pingpong \
+    ib_write_bw -F -x 0 -n 100 -- ib_write_bw -F -x 0 -n 100 10.77.0.2
+faulty fault_rping "the 3rd SEND of the 1st qp ends with RNR_RETRY_EXC_ERR" "completion failed status 13" cm \
+    rping -s -C 20 -a 10.77.0.2 -- rping -c -C 20 -a 10.77.0.2
+faulty fault_no_region "allocation of the 1st MR fails" "Couldn't register MR" $pingpong \
+    ibv_rc_pingpong -g 0 -- ibv_rc_pingpong -g 0 10.77.0.2
+faulty fault_port "port down after 100ms" "transport retry counter exceeded" $pingpong \
+    ibv_rc_pingpong -g 0 -n 10000000 -- ibv_rc_pingpong -g 0 -n 10000000 10.77.0.2
+between fault_late_completions $pingpong env NORNIC_FAULTS="delay completions by 2ms" ibv_rc_pingpong -g 0 -n 50 -c -e \
+    -- env NORNIC_FAULTS="delay completions by 2ms" ibv_rc_pingpong -g 0 -n 50 -c -e 10.77.0.2
+on a udp:10.77.0.1 env NORNIC_FAULTS="port down after 200ms for 200ms" timeout 2 stdbuf -oL ibv_asyncwatch
+run "${command[@]}"
+if [[ $out == *PORT_ERR*PORT_ACTIVE* ]]; then ok fault_port_events; else notok fault_port_events "$rc: $out $err"; fi
+on a udp:10.77.0.1 env NORNIC_TRACE=0 NORNIC_FAULTS=$'# first\nevery SEND fails' ibv_devinfo
+run "${command[@]}"
+if [ $rc != 0 ] && [[ $err == *"line 2, column 12: 'fails' stands where 'ends' is wanted"* ]]; then ok fault_wrong_rule
+else notok fault_wrong_rule "$rc: $out $err"; fi
+
 # what fails says why, where that is asked for
 on a udp:192.0.2.99 ibv_devinfo
 run "${command[@]}"

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The contexts that this process has open. Internal to verbs/. */
+#ifndef NORNIC_VERBS_CONTEXT_LIST_H
+#define NORNIC_VERBS_CONTEXT_LIST_H
+
+#include "verbs/verbs.h"
+
+/* Adds one that was opened once. */
+void verbs_context_list_add(struct verbs_context_own *own);
+
+/* One user less: true where that was the last; then it is in the list no more. */
+bool verbs_context_list_drop(struct verbs_context_own *own);
+
+/* The one whose `cmd_fd` is the same file as this descriptor, with one user more; NULL: none. */
+struct verbs_context_own *verbs_context_list_find(int cmd_fd);
+
+/* Calls `visit` for each, under the lock of the list. */
+void verbs_context_list_each(void (*visit)(struct verbs_context_own *own, const void *arg), const void *arg);
+
+/* How many contexts were opened before: counts one more. */
+unsigned verbs_context_list_count(void);
+
+#endif
