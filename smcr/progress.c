@@ -190,7 +190,7 @@ static void group_effects(struct smcr_group *group, unsigned due, uint64_t now_n
         smcr_llc_advance(group, now_ns);
     }
     if (due & SMCR_GROUP_EMPTY && !group->effects.due && group->state == SMCR_GROUP_ENDING && !group->conns &&
-        group->llc.delete_all != SMCR_DELETE_ALL_OUT)
+        group->llc.delete_all != SMCR_DELETE_ALL_OUT && group->llc.delete_all != SMCR_DELETE_ALL_LINGERS)
         free_group(group, now_ns);
 }
 

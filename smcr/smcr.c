@@ -120,6 +120,14 @@ void smcr_retire(struct smcr *smcr, uint64_t now_ns)
     smcr_settle(smcr, now_ns);
 }
 
+bool smcr_lingers(const struct smcr *smcr)
+{
+    for (const struct smcr_group *group = smcr->groups; group; group = group->next)
+        if (group->version == 2 && group->state == SMCR_GROUP_ENDING)
+            return true;
+    return false;
+}
+
 uint64_t smcr_deadline_ns(const struct smcr *smcr)
 {
     return rdma_timers_next_ns(&smcr->timers);

@@ -167,6 +167,14 @@ static bool is_drained(void)
     return drained;
 }
 
+static bool core_lingers(void)
+{
+    smcr_rt_lock();
+    bool lingers = smcr_lingers(smcr_rt.core);
+    smcr_rt_unlock();
+    return lingers;
+}
+
 static void drain(void)
 {
     uint64_t end_ns = host_now_ns() + DRAIN_NS;
@@ -177,6 +185,8 @@ static void drain(void)
     smcr_rt_lock();
     smcr_retire(smcr_rt.core, host_now_ns());
     smcr_rt_unlock();
+    while (core_lingers() && host_now_ns() < end_ns)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* Those that the peers have not ended: with FIN where all is said, else with RST. */

@@ -2,6 +2,8 @@
 /* DELETE LINK of all links: the end of a group that the peer is told of. SMCR section 18, rows 14 and 15. */
 #include "smcr/llc/flow.h"
 
+#define LINGER_PART 8 /* of llc_ns */
+
 static struct smcr_link *next_to_try(struct smcr_group *group)
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
@@ -15,6 +17,27 @@ static void is_told(struct smcr_group *group, enum smcr_delete_all how)
     group->llc.delete_all = how;
     smcr_cancel(group->smcr, &group->llc.timer);
     smcr_group_effect(group, SMCR_GROUP_FINISH);
+}
+
+/* The peer knows. */
+static void has_arrived(struct smcr_group *group, uint64_t now_ns)
+{
+    if (group->version == 1) {
+        is_told(group, SMCR_DELETE_ALL_TOLD);
+        return;
+    }
+    group->llc.delete_all = SMCR_DELETE_ALL_LINGERS;
+    smcr_arm(group->smcr, &group->llc.timer, now_ns + group->smcr->config.times.llc_ns / LINGER_PART);
+}
+
+void smcr_llc_delete_all_timed_out(struct smcr_group *group, uint64_t now_ns)
+{
+    if (group->llc.delete_all == SMCR_DELETE_ALL_LINGERS) {
+        is_told(group, SMCR_DELETE_ALL_TOLD);
+        return;
+    }
+    group->smcr->counters.llc_timeouts++;
+    smcr_llc_delete_all_next(group, now_ns);
 }
 
 void smcr_llc_delete_all_next(struct smcr_group *group, uint64_t now_ns)
@@ -41,10 +64,10 @@ void smcr_llc_delete_all(struct smcr_group *group, uint64_t now_ns)
     smcr_llc_delete_all_next(group, now_ns);
 }
 
-void smcr_llc_delete_all_sent(struct smcr_group *group)
+void smcr_llc_delete_all_sent(struct smcr_group *group, uint64_t now_ns)
 {
     if (group->role == SMCR_SERVER && group->llc.delete_all == SMCR_DELETE_ALL_OUT) /* SMCR-LGT-02 */
-        is_told(group, SMCR_DELETE_ALL_TOLD);
+        has_arrived(group, now_ns);
 }
 
 void smcr_llc_delete_all_req(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns)
@@ -52,7 +75,7 @@ void smcr_llc_delete_all_req(struct smcr_link *link, const struct smcr_llc_msg *
     struct smcr_group *group = link->group;
     if (group->state == SMCR_GROUP_ENDING) {
         if (group->role == SMCR_CLIENT && group->llc.delete_all == SMCR_DELETE_ALL_OUT)
-            is_told(group, SMCR_DELETE_ALL_TOLD);
+            has_arrived(group, now_ns);
     } else if (group->role == SMCR_CLIENT) { /* SMCR-LGT-03 */
         smcr_group_end(group, false, "the server deleted the link group", now_ns);
     } else { /* SMCR-LGT-04 */

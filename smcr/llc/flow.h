@@ -107,10 +107,11 @@ void smcr_llc_delete_answered(struct smcr_link *via);
 /* Client: requests that went over `via` go over another link. */
 void smcr_llc_resend_deletes(struct smcr_link *via, uint64_t now_ns);
 
-/* --- smcr/llc/delete_all.c: DELETE LINK (all) was lost or not answered; has arrived --- */
+/* --- smcr/llc/delete_all.c: DELETE LINK (all) was lost, or the timer ran out; it has arrived --- */
 
 void smcr_llc_delete_all_next(struct smcr_group *group, uint64_t now_ns);
-void smcr_llc_delete_all_sent(struct smcr_group *group);
+void smcr_llc_delete_all_timed_out(struct smcr_group *group, uint64_t now_ns);
+void smcr_llc_delete_all_sent(struct smcr_group *group, uint64_t now_ns);
 
 /* --- smcr/llc/lost.c: SMCR-REC-04, by expiry of llc->timer --- */
 

@@ -132,7 +132,7 @@ void smcr_llc_sent(struct smcr_link *link, const struct smcr_post *post, uint64_
         smcr_llc_delete_answered(link);
         return;
     case SMCR_POST_DELETE_ALL:
-        smcr_llc_delete_all_sent(group);
+        smcr_llc_delete_all_sent(group, now_ns);
         return;
     case SMCR_POST_CDC:
     case SMCR_POST_LLC:

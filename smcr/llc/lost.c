@@ -75,11 +75,11 @@ void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, llc.timer);
     struct smcr_llc *llc = &group->llc;
-    group->smcr->counters.llc_timeouts++;
     if (group->state == SMCR_GROUP_ENDING) { /* row 14 */
-        smcr_llc_delete_all_next(group, now_ns);
+        smcr_llc_delete_all_timed_out(group, now_ns);
         return;
     }
+    group->smcr->counters.llc_timeouts++;
     switch (smcr_llc_exchange(group)) {
     case SMCR_LLC_NONE:
         return;

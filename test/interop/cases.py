@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which runs there are."""
-import judge, judge_iwarp, programs, rxe, siw
+import judge, judge_iwarp, judge_smc, programs, rxe, siw
 from lab import HOST, SEGMENT_MTU, USUAL_MTU
 
 SIZES = (1, 2, 3, 4096, 65536, 1000003)
@@ -171,6 +171,35 @@ def quirks():
         yield case
 
 
+class SmcCase(Case):
+    """AF_SMC sockets of the guest's kernel against `nornic smc`: each end sends the same `size` bytes over each of
+    `pairs` connections.
+
+    mode: of the guest as server, echo or late; eid: nornic's enterprise id; travels: smcr or tcp, how the bytes go."""
+    judge, filter = judge_smc, 'udp port 4791 or tcp'
+
+    def __init__(self, way, port, mode='echo', eid=programs.GUEST_EID, travels='smcr', **more):
+        super().__init__('afsmc', way, port, **more)
+        self.mode, self.eid, self.travels = mode, eid, travels
+        self.name = '-'.join(['afsmc', way, port, mode, 'size%d' % self.size] + ['conns%d' % self.pairs] *
+                             (self.pairs > 1) + ['declined'] * (travels == 'tcp'))
+
+    def mtus(self):
+        return USUAL_MTU, None
+
+
+def afsmc():
+    """First contact, one group for several connections, data of all sizes, half close, and a Decline of each side."""
+    for way in ('guest-serves', 'nornic-serves'):
+        for size in (1, 4097, 1 << 20):
+            yield SmcCase(way, 'udp', size=size)
+        yield SmcCase(way, 'packet', size=100000)
+        yield SmcCase(way, 'udp', size=1000, eid='ANOTHER', travels='tcp')
+    yield SmcCase('guest-serves', 'udp', 'late', size=300000)
+    yield SmcCase('guest-serves', 'udp', size=30000, pairs=3)
+    yield SmcCase('nornic-serves', 'udp', size=30000, pairs=8)
+
+
 class IwarpCase:
     """One run of a stock program in a guest with siw against its nornic peer, or siw.py.
 
@@ -268,6 +297,7 @@ def all_cases(xdp_takes_4096=True):
     yield from srq_pingpong(xdp_takes_4096)
     yield from over_cm(xdp_takes_4096)
     yield from over_udp()
+    yield from afsmc()
     yield from quirks()
     yield from siw_itself()
     yield from with_siw()

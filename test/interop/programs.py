@@ -5,6 +5,7 @@ import rxe, siw
 from lab import GUEST, HERE, HOST, HOST_GID_INDEX, NORNIC, listening
 
 TCP_PORT = 18515
+GUEST_EID = 'NORNIC.LAB'
 
 
 class Program:
@@ -282,9 +283,40 @@ class PlainPeer(Rping):
         return words + [str(case.size), str(case.iterations)] * self.ends
 
 
+class Afsmc(Program):
+    """The kernel's own SMC-R sockets, by afsmc.c, against `nornic smc` by smc.py."""
+    name = 'afsmc'
+
+    def port(self, number):
+        return TCP_PORT + number
+
+    def stock(self, case, gid_index, number):
+        words = 'connect %s %d %d %d' % (HOST['4'], self.port(number), case.pairs, case.size)
+        if case.way == 'guest-serves':
+            words = 'listen %d %d %s' % (self.port(number), case.pairs, case.mode)
+        return "sh -c 'modprobe smc && afsmc eid %s && afsmc %s'" % (GUEST_EID, words)
+
+    def command(self, case, number):
+        return [sys.executable, HERE + '/smc.py', 'connect' if case.way == 'guest-serves' else 'listen',
+                case.port_name(), str(self.port(number)), str(case.pairs), str(case.size), case.eid, case.travels]
+
+    def guest_listens(self, number):
+        return 'tcp %d' % self.port(number)
+
+    def nornic_listens(self, number, log):
+        return listening(self.port(number))
+
+    def said(self, case, text):
+        groups = [line for line in text.splitlines() if line.startswith('group')]
+        wanted = 'release=1 eid=%s' % GUEST_EID
+        if case.travels == 'smcr' and not any(wanted in g for g in groups):
+            return 'the guest has no link group with %s: %s' % (wanted, groups)
+        return ''
+
+
 ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
        [Rping(), Killed('guest'), Killed('nornic'), Messages('udaddy', 'udaddy', 7174),
         Messages('ucmatose', 'cmatose', 7471), RdmaClient()] +
-       [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
+       [Afsmc()] + [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
        [OnBothSides(p) for p in (Rping(), RdmaClient(), Perftest('ib_write_bw'), Perftest('ib_read_bw'))]}
 
