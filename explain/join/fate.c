@@ -43,6 +43,7 @@ struct inquiry {
     unsigned from;
     struct doubtful *doubtful;
     uint32_t count, at;
+    uint32_t left;       /* of the sender's packets, these have left */
     struct asked *asked; /* by stream of the sender's capture */
     uint32_t *twin;      /* by stream of the receiver's capture: that of the sender's; 0: not known */
 };
@@ -303,13 +304,29 @@ static void hear(struct inquiry *q, uint32_t i)
         a->arrived = end | KNOWN;
 }
 
+/* A request leaves that came. Those that wait and have its PSN are not the only ones any more: what covers
+ * them may be for this one, or for a copy of it that the capture there missed. */
+static void leave(struct inquiry *q, const struct join_packet *p)
+{
+    const struct join_side *here = &q->j->side[q->from];
+    if (p->stream < 2 || p->role != JOIN_REQUEST || p->other == JOIN_NONE)
+        return;
+    const struct asked *a = &q->asked[p->stream];
+    for (uint32_t i = a->first, n = a->count; n--; i = q->doubtful[i].next) {
+        struct join_packet *before = &here->packets[q->doubtful[i].packet];
+        before->is_again |= before->psn == p->psn;
+    }
+}
+
 static void inquire(struct inquiry *q)
 {
-    const struct join_side *there = &q->j->side[!q->from];
+    const struct join_side *here = &q->j->side[q->from], *there = &q->j->side[!q->from];
     for (uint32_t i = 0; i < there->count; i++) {
         uint64_t now_ns = join_time_ns(q->j, !q->from, there->packets[i].time_ns);
         while (q->at < q->count && q->doubtful[q->at].time_ns <= now_ns)
             ask(q, q->at++);
+        while (q->left < here->count && join_time_ns(q->j, q->from, here->packets[q->left].time_ns) <= now_ns)
+            leave(q, &here->packets[q->left++]);
         hear(q, i);
     }
 }

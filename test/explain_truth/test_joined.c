@@ -63,6 +63,7 @@ Test(joined_truth, captures_of_parts_tell_what_they_can)
 
 static const uint64_t joined_wrongly[] = {
     820191, /* an answer of another queue pair, which covers what is far behind it */
+    55020,  /* an answer to a packet that was sent again, and of which the capture missed a copy */
     36113,  /* three pairs of equal packets that are none of the same, far quicker than most */
     38514,  /* such a pair leaves no room for a round trip, and delays no bound */
 };
