@@ -12,6 +12,7 @@
 #include "host/port_default.h"
 #include "net/kernel.h"
 
+#define IWARP_PORT  "iwarp:"
 #define DEVICES_MAX 16
 
 /* --- names --- */
@@ -51,8 +52,9 @@ static struct verbs_device *new_device(const char *port, size_t port_bytes, int 
     struct verbs_device *device = calloc(1, sizeof *device);
     if (!device)
         return NULL;
-    device->base.node_type = IBV_NODE_CA;
-    device->base.transport_type = IBV_TRANSPORT_IB;
+    bool is_iwarp = strncmp(port, IWARP_PORT, strlen(IWARP_PORT)) == 0;
+    device->base.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+    device->base.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
     device->index = index;
     atomic_init(&device->users, 1);
     snprintf(device->port, sizeof device->port, "%.*s", (int)port_bytes, port);
