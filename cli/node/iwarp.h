@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The streams of a side's queue pairs over iWARP, where two sides have told each other an address and a TCP
- * port on a connection of their own: the server listens, the client connects queue pair after queue pair. Each
- * Request says in its private data which one it is for, so that a stranger gets none. Functions with an exit
- * status have printed their sentence. */
+ * port on a connection of their own: the server listens, the client connects queue pair after queue pair.
+ * Each Request says in its private data which one it is for, so that a stranger gets none. Functions with an
+ * exit status have printed their sentence. */
 #ifndef NORNIC_CLI_NODE_IWARP_H
 #define NORNIC_CLI_NODE_IWARP_H
 
