@@ -275,6 +275,25 @@ int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_g
     return gid ? 0 : -ENOENT;
 }
 
+int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out)
+{
+    struct nornic_gid gid;
+    int err = -ENOENT;
+    if (!dev->iw) {
+        err = nornic_dev_query_gid(dev, index, &gid);
+        if (!err)
+            *out = gid.addr;
+        return err;
+    }
+    host_dev_lock(dev->host);
+    if (index < dev->iw->addr_count) {
+        *out = dev->iw->addrs[index];
+        err = 0;
+    }
+    host_dev_unlock(dev->host);
+    return err;
+}
+
 int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid)
 {
     if (dev->iw)

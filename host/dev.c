@@ -265,16 +265,6 @@ const char *host_dev_port_name(const struct host_dev *dev)
     return dev->iw ? dev->iw->name : dev->port->name;
 }
 
-int host_dev_addr(struct host_dev *dev, unsigned index, struct nornic_addr *out)
-{
-    host_dev_lock(dev);
-    bool is_there = dev->iw && index < dev->iw->addr_count;
-    if (is_there)
-        *out = dev->iw->addrs[index];
-    host_dev_unlock(dev);
-    return is_there ? 0 : -ENOENT;
-}
-
 const char *host_dev_port_mode(const struct host_dev *dev)
 {
     return dev->iw ? "tcp" : dev->port->mode;

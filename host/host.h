@@ -82,9 +82,6 @@ struct host_dev *host_dev_of(struct nornic_dev *dev);
 struct nornic_dev *host_dev_for_program(struct host_dev *dev, bool has_thread, struct nornic_mac peer_mac);
 /* What a program's completion queue stands on, for host_dev_progress_for(). */
 const struct rdma_cq *host_cq_of(const struct nornic_cq *cq);
-/* The address of that index which an iWARP device is for. 0; -ENOENT: there are not so many, or it speaks
- * RoCE, which has GIDs. */
-int host_dev_addr(struct host_dev *dev, unsigned index, struct nornic_addr *out);
 
 /* The device's lock: held around every control call of the engine (create, modify, destroy, register). */
 void host_dev_lock(struct host_dev *dev);

@@ -165,7 +165,8 @@ void host_iw_conn_release(struct host_iw_conn *conn);
 /* 0, -EINVAL, -EOPNOTSUPP (a type that iWARP has not), -ENOSPC or -ENOMEM. Takes the lock, as do those
  * below. */
 int host_iw_qp_create(struct host_iw *iw, const struct iwarp_qp_config *config, struct host_iw_qp **out);
-/* Waits until events about it are acknowledged. A stream that is open is reset. */
+/* Waits until events about it are acknowledged. A stream that is open ends in good order, as far as TCP takes
+ * that at once; else it is reset. */
 void host_iw_qp_destroy(struct host_iw_qp *qp);
 /* To ERR: ends the stream at once. INIT of one that is there already: nothing. 0, -EINVAL, or -EOPNOTSUPP:
  * another state, which only connecting leads to. */

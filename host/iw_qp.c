@@ -92,12 +92,19 @@ int host_iw_qp_create(struct host_iw *iw, const struct iwarp_qp_config *config, 
     return 0;
 }
 
-/* What the kernel has of an orderly end leaves by itself; a stream that is open is reset. */
+/* A stream that is open ends in good order, with what the kernel takes at once; where something of it has to
+ * stay behind, which only the queue pair could say, it is reset. */
 static void leave_conn(struct host_iw_qp *qp)
 {
     struct host_iw_conn *conn = qp->conn;
-    bool is_open = qp->engine->state == IWARP_QP_RTS || qp->engine->state == IWARP_QP_TERMINATE;
-    host_iw_conn_close(conn, is_open, is_open ? -ECONNRESET : 0);
+    if (qp->engine->state == IWARP_QP_RTS && conn->tcp == HOST_IW_OPEN) {
+        iwarp_qp_disconnect(qp->engine, host_now_ns());
+        host_iw_conn_activate(conn);
+        host_iw_conn_send(conn, host_now_ns());
+    }
+    bool has_said_all =
+        conn->is_shut || (qp->engine->state != IWARP_QP_CLOSING && qp->engine->state != IWARP_QP_TERMINATE);
+    host_iw_conn_close(conn, !has_said_all, has_said_all ? 0 : -ECONNRESET);
     conn->qp = NULL;
     host_iw_conn_release(conn);
 }

@@ -206,6 +206,11 @@ void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out,
 /* The GID at `index` (0..NORNIC_GID_MAX - 1). 0, or -ENOENT: that entry is empty. */
 int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out);
 
+/* The IP address at `index` (0..NORNIC_GID_MAX - 1) that connections are made from and to: that of the GID,
+ * or of an iWARP device, whose one GID is no address, one of those that its port is for. 0, or -ENOENT: that
+ * entry is empty. */
+int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out);
+
 /* Adds and removes a GID. On an interface the kernel's addresses are there already, and nothing has to be
  * added. Adding returns the index; -EINVAL (type V1 needs `roce_v1`), -EEXIST or -ENOSPC. Removing moves
  * queue pairs that use it to ERR: 0 or -ENOENT. */

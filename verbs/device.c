@@ -11,13 +11,16 @@
 
 #include "host/port_names.h"
 
+#define IWARP_PORT "iwarp:"
+
 static struct verbs_device *new_device(const char *port, int index)
 {
     struct verbs_device *device = calloc(1, sizeof *device);
     if (!device)
         return NULL;
-    device->base.node_type = IBV_NODE_CA;
-    device->base.transport_type = IBV_TRANSPORT_IB;
+    bool is_iwarp = strncmp(port, IWARP_PORT, strlen(IWARP_PORT)) == 0;
+    device->base.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+    device->base.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
     device->index = index;
     atomic_init(&device->users, 1);
     snprintf(device->port, sizeof device->port, "%s", port);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The streams of a side's queue pairs over iWARP, where two sides have told each other an address and a TCP port
- * on a connection of their own: the server listens, the client connects queue pair after queue pair. Each Request
- * says in its private data which one it is for, so that a stranger gets none. Functions with an exit status have
- * printed their sentence. */
+/* The streams of a side's queue pairs over iWARP, where two sides have told each other an address and a TCP
+ * port on a connection of their own: the server listens, the client connects queue pair after queue pair.
+ * Each Request says in its private data which one it is for, so that a stranger gets none. Functions with an
+ * exit status have printed their sentence. */
 #ifndef NORNIC_CLI_NODE_IWARP_H
 #define NORNIC_CLI_NODE_IWARP_H
 
@@ -33,8 +33,8 @@ struct cli_iwarp {
  * cli_iwarp_close() also after a failure. CLI_OK or CLI_ERROR. */
 int cli_iwarp_open(const struct cli_node *node, uint32_t count, uint8_t rd_atomic, struct cli_iwarp *out);
 
-/* The server: takes Requests at `addr`, one of the device's, on a TCP port that the kernel chooses. Then waits until
- * all streams stand. CLI_OK or CLI_ERROR. */
+/* The server: takes Requests at `addr`, one of the device's, on a TCP port that the kernel chooses. Then
+ * waits until all streams stand. CLI_OK or CLI_ERROR. */
 int cli_iwarp_listen(struct cli_iwarp *iw, const struct nornic_addr *addr, uint16_t *port);
 int cli_iwarp_accept(struct cli_iwarp *iw, uint64_t timeout_ns);
 

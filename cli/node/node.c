@@ -192,7 +192,7 @@ static int gid_at(const struct cli_node *node, unsigned index, struct nornic_add
     struct nornic_gid entry;
     *type = NORNIC_GID_V2;
     if (cli_node_is_iwarp(node)) /* its GID is no address */
-        return host_dev_addr(node->dev, index, gid);
+        return nornic_dev_query_addr(node->api, index, gid);
     int err = nornic_dev_query_gid(node->api, index, &entry);
     if (!err)
         *gid = entry.addr, *type = entry.type;

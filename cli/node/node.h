@@ -56,10 +56,10 @@ int cli_node_close(struct cli_node *node, int status);
 const char *cli_node_port_name(const struct cli_node *node);
 const char *cli_node_port_mode(const struct cli_node *node);
 
-/* Which GID to use, or of iWARP which address: the one that `config` names by its index. Else, when `like` is given (the peer's GID,
- * or the local address of the control connection): that very address, or the first of its family and
- * scope. Else the first IPv4 address, or where `config` prefers IPv6 the first IPv6 address that is not
- * link-local. CLI_OK or CLI_ERROR. */
+/* Which GID to use, or of iWARP which address: the one that `config` names by its index. Else, when `like`
+ * is given (the peer's GID, or the local address of the control connection): that very address, or the first
+ * of its family and scope. Else the first IPv4 address, or where `config` prefers IPv6 the first IPv6
+ * address that is not link-local. CLI_OK or CLI_ERROR. */
 int cli_node_pick_gid(const struct cli_node *node, const struct cli_node_config *config,
                       const struct nornic_addr *like, unsigned *out_index, struct nornic_addr *out_gid);
 

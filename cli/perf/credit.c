@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Credits. Over RoCE a message that finds no receive is sent again (RNR NAK), and a completion says that the message
- * is there; over iWARP the first ends the stream (IWARP-DDP-21), and the second only that TCP has it. So there the
- * server says by an empty SEND that it has posted `credit_every` receives anew, and the client has no more
- * messages under way than the server had receives for. */
+/* Credits. Over RoCE a message that finds no receive is sent again (RNR NAK), and a completion says that the
+ * message is there; over iWARP the first ends the stream (IWARP-DDP-21), and the second only that TCP has it.
+ * So there the server says by an empty SEND that it has posted `credit_every` receives anew, and the client
+ * has no more messages under way than the server had receives for. */
 #include "cli/perf/perf.h"
 
 #include <string.h>

@@ -120,14 +120,14 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
                    bool is_client, uint64_t timeout_ns, struct nornic_error *why);
 void perf_side_close(struct perf_side *side);
 
-/* Connects every queue pair to its peer; or as a server over iWARP listens for them. CLI_OK or CLI_ERROR. */
+/* Connects every queue pair to its peer; or as a server over iWARP listens. CLI_OK or CLI_ERROR. */
 int perf_side_connect(struct perf_side *side);
 
-/* The server, when the client has been answered: over iWARP waits for its connections. CLI_OK or CLI_ERROR. */
+/* The server, when the client has its answer: over iWARP waits for connections. CLI_OK or CLI_ERROR. */
 int perf_side_accept(struct perf_side *side);
 
-/* Whether the server hears of the end of a queue pair's WRITEs by an empty SEND behind them: over iWARP, where a
- * WRITE completes when TCP has it and not when it is placed (IWARP-ORD). */
+/* Whether the server hears of the end of a queue pair's WRITEs by an empty SEND behind them: over iWARP,
+ * where a WRITE completes when TCP has it and not when it is placed (IWARP-ORD). */
 bool perf_side_marks_end(const struct perf_side *side);
 
 /* Bytes between two slots; the client's slot s of queue pair q maps to the server's of the same numbers. */

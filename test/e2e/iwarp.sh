@@ -146,6 +146,42 @@ differ() {
 differ pingpong_meets_roce pingpong --port $four -- pingpong --port udp:127.0.0.1
 differ perf_meets_roce perf --port udp:127.0.0.1 -- perf --port $four
 
+# --- programs of rdma-core and perftest over build/lib, bound to an address of the device ---
+lib=$(realpath "${BUILD:-build}/lib")
+stock=("${as_nobody[@]}" env "LD_LIBRARY_PATH=$lib" NORNIC_PORT=$four)
+stock() { # NAME PORT SERVER... -- CLIENT...: both end well
+    local name=$1 port=$2 serve=()
+    shift 2
+    while [ "$1" != -- ]; do
+        serve+=("$1")
+        shift
+    done
+    shift
+    if ! command -v "$1" >/dev/null; then
+        skip "$name" "$1 is not installed"
+        return
+    fi
+    start "${stock[@]}" "${serve[@]}"
+    serves "$port"
+    run "${stock[@]}" "$@"
+    finish
+    if [ $rc = 0 ] && [ $server_rc = 0 ]; then ok "$name"
+    else notok "$name" "client $rc: ${err: -200}; server $server_rc: ${server_err: -200}"; fi
+}
+if [[ ${BUILD:-} == *san-* ]]; then
+    skip stock_programs "a sanitizer has to be in the program itself, and these are Debian's"
+else
+    run "${stock[@]}" ibv_devinfo
+    if [ $rc = 0 ] && [[ $out == *"transport:"*"iWARP (1)"* ]]; then ok stock_devinfo
+    else notok stock_devinfo "exit status $rc: $out $err"; fi
+    stock stock_rping 18705 rping -s -a 127.0.0.1 -p 18705 -C 20 -V -- rping -c -a 127.0.0.1 -p 18705 -C 20 -V
+    stock stock_ucmatose 18705 ucmatose -b 127.0.0.1 -p 18705 -c 3 -- ucmatose -s 127.0.0.1 -p 18705 -c 3
+    for program in ib_write_bw ib_read_bw ib_send_bw; do
+        stock stock_$program 18705 $program -R -s 4096 -n 500 -p 18705 -- \
+            $program -R -s 4096 -n 500 -p 18705 127.0.0.1
+    done
+fi
+
 # --- one side is killed in the middle: the other hears of it at once ---
 busy() { # FILE: rounds are under way
     for ((i = 0; i < 200; i++)); do

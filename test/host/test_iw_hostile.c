@@ -351,3 +351,42 @@ Test(iw_hostile, without_descriptors_connections_wait)
     close(fd);
     iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED);
 }
+
+/* Half of an FPDU is in the kernel, and nobody will say the other half: the peer may not take that for an
+ * end. */
+Test(iw_hostile, a_queue_pair_that_goes_in_the_middle_of_an_fpdu_resets_its_stream)
+{
+    static const char empty_write[] =
+        "\x00\x0e\xc1\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xa3\x05\x72\xab";
+    const int little = 65536;
+    int fd = iw_tcp(port); /* it does not read */
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    say(fd, request, REQUEST_BYTES);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    say(fd, empty_write, sizeof empty_write - 1);
+    struct nornic_sge sge;
+    for (int i = 0; i < 64; i++) { /* 16 MiB: more than the two sockets hold */
+        const struct nornic_send_wr wr = iw_wr(NORNIC_WR_RDMA_WRITE, &server, &server, &sge, 0, 0, IW_BYTES);
+        iw_post(&server, &wr);
+    }
+    uint64_t sent = 0;
+    for (int i = 0; i < 200 && (sent < IW_BYTES || counter("tx_bytes") != sent); i++) {
+        sent = counter("tx_bytes");
+        usleep(50000); /* it has not grown meanwhile: TCP takes no more */
+    }
+    cr_assert_geq(sent, IW_BYTES);
+    cr_assert_eq(nornic_qp_destroy(server.qp), 0);
+    server.qp = NULL;
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
+    ssize_t n;
+    char bytes[4096];
+    while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
+        ;
+    cr_expect_eq(n, -1, "no FIN");
+    cr_expect_eq(errno, ECONNRESET);
+    close(fd);
+    nornic_cm_id_destroy(server.id);
+    server.id = NULL;
+    expect_service();
+}

@@ -149,11 +149,11 @@ unsigned cma_devices(const struct cma_device **out)
 const struct cma_device *cma_device_of(const struct nornic_addr *addr)
 {
     const struct cma_device *list;
-    struct nornic_gid gid;
+    struct nornic_addr own;
     unsigned count = cma_devices(&list);
     for (unsigned d = 0; d < count; d++)
         for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
-            if (nornic_dev_query_gid(list[d].nornic, i, &gid) == 0 && nornic_addr_equal(&gid.addr, addr))
+            if (nornic_dev_query_addr(list[d].nornic, i, &own) == 0 && nornic_addr_equal(&own, addr))
                 return &list[d];
     return NULL;
 }

@@ -68,11 +68,11 @@ struct ends {
  * not. */
 static bool own_addr(const struct cma_device *device, bool is_v4, struct nornic_addr *out)
 {
-    struct nornic_gid gid;
+    struct nornic_addr own;
     for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
-        if (nornic_dev_query_gid(device->nornic, i, &gid) == 0 && nornic_addr_is_v4(&gid.addr) == is_v4 &&
-            !nornic_addr_is_link_local(&gid.addr)) {
-            *out = gid.addr;
+        if (nornic_dev_query_addr(device->nornic, i, &own) == 0 && nornic_addr_is_v4(&own) == is_v4 &&
+            !nornic_addr_is_link_local(&own)) {
+            *out = own;
             return true;
         }
     return false;
