@@ -44,6 +44,7 @@ Test(iw, a_device_says_that_it_is_an_rnic)
 }
 
 /* covers: IWARP-VERB-06, IWARP-VERB-21 */
+/* covers: IWARP-CM-40 */
 Test(iw, what_iwarp_has_not_is_refused)
 {
     struct iw_end e;
@@ -180,6 +181,7 @@ Test(iw, send_with_invalidate_of_a_window)
     iw_disconnect(ends);
 }
 
+/* covers: IWARP-CM-40 */
 Test(iw, atomics_and_immediate_data)
 {
     struct iw_end ends[2];
@@ -311,6 +313,7 @@ Test(iw, IWARP_VERB_04_attributes_of_repetition_and_path_are_taken_and_ignored)
     iw_disconnect(ends);
 }
 
+/* covers: IWARP-CM-04 */
 Test(iw, a_program_says_no_and_why)
 {
     struct iw_end ends[2];

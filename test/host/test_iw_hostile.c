@@ -82,6 +82,7 @@ static void expect_service(void)
 }
 
 /* covers: IWARP-MPA-10 */
+/* covers: IWARP-CM-05 */
 Test(iw_hostile, what_is_no_request_is_turned_away)
 {
     static const char *const words[] = {"GET / HTTP/1.1\r\n\r\n-----", "MPA ID Rep Frame\x40\x01\x00\x00",
@@ -111,6 +112,7 @@ Test(iw_hostile, a_revision_that_is_none_is_turned_away)
 }
 
 /* covers: IWARP-MPA-14 */
+/* covers: IWARP-CM-08 */
 Test(iw_hostile, who_says_half_a_request_or_nothing_is_not_waited_for_long)
 {
     int half = iw_tcp(port), silent = iw_tcp(port);
@@ -127,6 +129,7 @@ Test(iw_hostile, who_says_half_a_request_or_nothing_is_not_waited_for_long)
     expect_no_event();
 }
 
+/* covers: IWARP-CM-06 */
 Test(iw_hostile, a_request_octet_by_octet_is_as_good)
 {
     int fd = iw_tcp(port);

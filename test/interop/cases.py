@@ -239,6 +239,7 @@ def both_ways(program, *args, **more):
         yield IwarpCase(program, way, *args, **more)
 
 
+# covers: IWARP-CM-42
 def with_siw():
     """siw as it is. It does not ask for an RTR, so a server that speaks first must not be nornic's (IWARP-MPA-03); and
     with revision 1, which does not tell depths, rping's server asks for none, and cannot read."""

@@ -79,6 +79,7 @@ Test(answer, a_read_is_answered_in_segments_to_its_sink)
 }
 
 /* covers: IWARP-ORD-06, IWARP-AMB-14 */
+/* covers: IWARP-CM-32 */
 Test(answer, a_read_or_atomic_finds_what_was_written_before_it)
 {
     struct iwarp_ulpdu u;
@@ -93,6 +94,7 @@ Test(answer, a_read_or_atomic_finds_what_was_written_before_it)
 }
 
 /* covers: IWARP-RDMAP-13, IWARP-ATOM-05, IWARP-ATOM-07 */
+/* covers: IWARP-CM-30 */
 Test(answer, reads_and_atomics_are_answered_in_the_order_of_their_requests)
 {
     const uint64_t before = word_at(8);
@@ -118,6 +120,7 @@ Test(answer, reads_and_atomics_are_answered_in_the_order_of_their_requests)
 }
 
 /* covers: IWARP-FLOW-02, IWARP-AMB-11, IWARP-SEC-08 */
+/* covers: IWARP-CM-34 */
 Test(answer, one_request_more_than_this_side_serves)
 {
     const struct iwarp_read_req req = read_of(0, 8);
@@ -143,6 +146,7 @@ Test(answer, an_answer_makes_room_for_another_request)
 }
 
 /* covers: IWARP-RDMAP-33, IWARP-SEC-05 */
+/* covers: IWARP-CM-26, IWARP-CM-39 */
 Test(answer, a_read_that_fails_half_way_tells_what_is_left)
 {
     struct rdma_mr *mr;
@@ -179,6 +183,7 @@ Test(answer, a_read_that_fails_at_once_is_told_as_it_came)
 }
 
 /* covers: IWARP-ATOM-01, IWARP-AMB-20, IWARP-VERB-13 */
+/* covers: IWARP-CM-28 */
 Test(answer_cases, an_atomic_is_aligned_by_its_memory_and_not_by_its_offset)
 {
     for (uint32_t offset = 0; offset < 8; offset++) {
@@ -228,6 +233,7 @@ Test(answer, the_three_atomics_and_no_fourth)
 }
 
 /* covers: IWARP-SEC-05, IWARP-ATOM-11 */
+/* covers: IWARP-CM-39 */
 Test(answer, an_atomic_whose_region_goes_away_while_it_waits_is_not_executed)
 {
     struct rdma_mr *mr;
@@ -266,6 +272,7 @@ Test(answer, answers_and_the_send_queue_take_turns)
 }
 
 /* covers: IWARP-FLOW-05, IWARP-SEC-08 */
+/* covers: IWARP-CM-36 */
 Test(answer, what_comes_is_taken_while_tcp_takes_nothing)
 {
     const struct iwarp_read_req req = read_of(0, 60000);

@@ -60,6 +60,7 @@ static uint64_t add_serially(uint64_t a, uint64_t b, uint64_t mask)
 }
 
 /* covers: IWARP-ATOM-09 */
+/* covers: IWARP-CM-31 */
 Test(atomic, additions_agree_with_bit_by_bit_ones)
 {
     struct test_random rnd = {.state = 1};
@@ -84,6 +85,7 @@ Test(atomic, swaps)
 }
 
 /* covers: IWARP-ATOM-03 */
+/* covers: IWARP-CM-28 */
 Test(atomic, memory_holds_the_result_and_the_original_comes_back)
 {
     uint64_t word = 40;
@@ -144,6 +146,7 @@ static void *adder_runs(void *arg)
 }
 
 /* covers: IWARP-ATOM-04 */
+/* covers: IWARP-CM-29 */
 Test(atomic, nothing_is_lost_among_threads)
 {
     struct adder adders[4] = {0};

@@ -25,6 +25,7 @@ Test(crc, pieces_give_what_the_whole_gives)
 }
 
 /* covers: IWARP-FPDU-07 */
+/* covers: IWARP-CM-13 */
 Test(crc, every_flipped_bit_of_every_example_shows)
 {
     for (int name = IWARP_EX_FIRST_FPDU; name < IWARP_EX_COUNT; name++) {

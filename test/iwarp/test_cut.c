@@ -211,6 +211,7 @@ static void cut_behind_each_octet(uint32_t shift)
 }
 
 /* covers: IWARP-FPDU-01, IWARP-FPDU-05, IWARP-DDP-10 */
+/* covers: IWARP-CM-11 */
 Test(cut, a_stream_is_the_same_wherever_it_is_cut)
 {
     has_markers = false;
@@ -220,6 +221,7 @@ Test(cut, a_stream_is_the_same_wherever_it_is_cut)
 
 /* FPDUs are multiples of four octets, so that a Write of four octets more each time brings a marker to each
  * place of what follows. covers: IWARP-MARK-01, IWARP-MARK-04, IWARP-MARK-05 */
+/* covers: IWARP-CM-14 */
 Test(cut, a_marker_may_stand_anywhere)
 {
     has_markers = true;
@@ -251,6 +253,7 @@ static void expect_nothing_wrong(uint32_t at)
 
 /* A length that is damaged may want more than comes: then the stream waits. Else a damaged octet ends it.
  * covers: IWARP-FPDU-09, IWARP-FPDU-10 */
+/* covers: IWARP-CM-13 */
 Test(cut, any_octet_that_is_damaged_ends_the_stream_and_places_nothing)
 {
     for (int marked = 0; marked < 2; marked++) {
@@ -270,6 +273,7 @@ Test(cut, any_octet_that_is_damaged_ends_the_stream_and_places_nothing)
 }
 
 /* The octets where a FIN is an orderly end: between messages. covers: IWARP-MPA-20, IWARP-CONN-03 */
+/* covers: IWARP-CM-15 */
 Test(cut, an_end_behind_any_octet_is_told_once)
 {
     has_markers = false;

@@ -127,6 +127,7 @@ Test(fpdu, a_damaged_length_never_gives_a_ulpdu)
 }
 
 /* covers: IWARP-MPA-06 */
+/* covers: IWARP-CM-03 */
 Test(fpdu, without_crc_the_field_is_there_and_any_value_will_do)
 {
     const struct iwarp_fpdu_rules no_crc = {0};
@@ -166,6 +167,7 @@ Test(fpdu, a_ulpdu_shorter_than_its_own_header_breaks_the_framing)
 }
 
 /* covers: IWARP-FPDU-03 */
+/* covers: IWARP-CM-12 */
 Test(fpdu, the_longest_ulpdu_that_a_length_field_can_say_is_received)
 {
     for (size_t step = 70000; step; step /= 17) {
@@ -266,6 +268,7 @@ static void check_vectors(const struct vector *v, size_t count)
 }
 
 /* covers: IWARP-MARK-01, IWARP-MARK-02, IWARP-MARK-03, IWARP-MARK-04, IWARP-MPA-05, IWARP-FPDU-07 */
+/* covers: IWARP-CM-14 */
 Test(fpdu, markers_stand_where_the_first_worked_stream_has_them)
 {
     check_vectors(m1, sizeof m1 / sizeof *m1);
@@ -296,6 +299,7 @@ static enum iwarp_fpdu_verdict read_marked(uint32_t len)
 }
 
 /* covers: IWARP-MARK-05, IWARP-AMB-03 */
+/* covers: IWARP-CM-14 */
 Test(fpdu, a_marker_that_points_elsewhere_breaks_the_framing)
 {
     static const struct {

@@ -61,6 +61,7 @@ static void begin_peer(void)
 /* --- the beginning --- */
 
 /* covers: IWARP-MPA-01, IWARP-MPA-02, IWARP-VERB-03 */
+/* covers: IWARP-CM-01 */
 Test(life, an_initiator_says_nothing_before_the_reply)
 {
     const struct nornic_send_wr wr = {.opcode = NORNIC_WR_SEND};
@@ -116,6 +117,7 @@ Test(life, an_initiator_that_has_heard_says_no_empty_write)
 }
 
 /* covers: IWARP-MPA-03, IWARP-MPA-17, IWARP-VERB-02 */
+/* covers: IWARP-CM-01 */
 Test(life, a_responder_says_nothing_before_the_first_fpdu)
 {
     peer_meet(&p, &s, false);
@@ -129,6 +131,7 @@ Test(life, a_responder_says_nothing_before_the_first_fpdu)
 }
 
 /* covers: IWARP-MPA-11, IWARP-AMB-19 */
+/* covers: IWARP-CM-06 */
 Test(life, fpdus_right_behind_the_reply_are_taken)
 {
     uint8_t octets[20 + 64] = "MPA ID Rep Frame";
@@ -153,6 +156,7 @@ Test(life, fpdus_right_behind_the_reply_are_taken)
 }
 
 /* covers: IWARP-ECE-06, IWARP-ECE-07, IWARP-ECE-08 */
+/* covers: IWARP-CM-10 */
 Test(life, the_rtr_write_is_the_first_message_and_nobody_learns_of_it)
 {
     struct iwarp_ulpdu u;
@@ -172,6 +176,7 @@ Test(life, the_rtr_write_is_the_first_message_and_nobody_learns_of_it)
 }
 
 /* covers: IWARP-ECE-06, IWARP-ECE-07, IWARP-ECE-08 */
+/* covers: IWARP-CM-10 */
 Test(life, the_rtr_read_takes_the_first_msn_and_a_credit)
 {
     struct iwarp_ulpdu u;
@@ -371,6 +376,7 @@ Test(life, tcp_that_is_lost_flushes_everything)
 }
 
 /* covers: IWARP-FPDU-10, IWARP-CONN-04, IWARP-CONN-05, IWARP-MPA-22 */
+/* covers: IWARP-CM-15 */
 Test(life, a_bad_crc_ends_the_stream_and_what_comes_then_is_discarded)
 {
     struct iwarp_term term;

@@ -51,6 +51,7 @@ static void expect_untagged(const struct iwarp_ulpdu *u, unsigned octets, const 
 }
 
 /* covers: IWARP-GEN-01, IWARP-DDP-01, IWARP-DDP-03, IWARP-DDP-05, IWARP-DDP-07, IWARP-DDP-09 */
+/* covers: IWARP-CM-16 */
 Test(request, a_send_of_2048_octets_over_an_emss_of_1460)
 {
     struct iwarp_ulpdu u;
@@ -66,6 +67,7 @@ Test(request, a_send_of_2048_octets_over_an_emss_of_1460)
 }
 
 /* covers: IWARP-DDP-01, IWARP-DDP-06, IWARP-DDP-07, IWARP-RDMAP-08 */
+/* covers: IWARP-CM-16 */
 Test(request, a_write_of_2048_octets_over_an_emss_of_1460)
 {
     struct iwarp_ulpdu u;
@@ -120,6 +122,7 @@ Test(request, the_four_kinds_of_send)
 }
 
 /* covers: IWARP-DDP-04 */
+/* covers: IWARP-CM-17 */
 Test(request, the_msn_goes_on_behind_ffffffff)
 {
     static const uint32_t msns[] = {0xfffffffe, 0xffffffff, 0, 1};
@@ -165,6 +168,7 @@ Test(request, a_write_with_immediate_is_two_messages_and_one_completion)
 }
 
 /* covers: IWARP-VERB-06, IWARP-VERB-18, IWARP-AMB-16 */
+/* covers: IWARP-CM-40 */
 Test(request, what_cannot_be_said_cannot_be_posted)
 {
     const struct nornic_send_wr imm = {.opcode = NORNIC_WR_SEND_WITH_IMM};
@@ -272,6 +276,7 @@ Test(request, a_read_of_nothing_is_asked_and_answered)
 }
 
 /* covers: IWARP-FLOW-01, IWARP-RDMAP-05 */
+/* covers: IWARP-CM-34 */
 Test(request, no_more_requests_than_credits_and_everything_behind_them_waits)
 {
     for (uint32_t i = 0; i < 6; i++)
@@ -298,6 +303,7 @@ Test(request, no_more_requests_than_credits_and_everything_behind_them_waits)
 }
 
 /* covers: IWARP-ORD-03, IWARP-ORD-04, IWARP-VERB-09 */
+/* covers: IWARP-CM-32 */
 Test(request, a_send_completes_behind_the_read_before_it)
 {
     struct iwarp_ulpdu u;
@@ -315,6 +321,7 @@ Test(request, a_send_completes_behind_the_read_before_it)
 }
 
 /* covers: IWARP-ORD-07 */
+/* covers: IWARP-CM-33 */
 Test(request, a_fence_waits_for_the_answers_before_it)
 {
     struct iwarp_ulpdu u;
@@ -332,6 +339,7 @@ Test(request, a_fence_waits_for_the_answers_before_it)
 }
 
 /* covers: IWARP-DDP-12, IWARP-FPDU-06, IWARP-ORD-04 */
+/* covers: IWARP-CM-22 */
 Test(request, a_send_completes_when_tcp_took_all_of_it)
 {
     uint32_t count, len = 0;
@@ -386,6 +394,7 @@ static const struct response_case response_cases[] = {
 };
 
 /* covers: IWARP-RDMAP-14, IWARP-SEC-01 */
+/* covers: IWARP-CM-23 */
 Test(request_cases, an_answer_that_is_not_what_was_asked)
 {
     for (size_t i = 0; i < array_len(response_cases); i++) {
@@ -406,6 +415,7 @@ Test(request_cases, an_answer_that_is_not_what_was_asked)
 }
 
 /* covers: IWARP-RDMAP-14, IWARP-ATOM-06 */
+/* covers: IWARP-CM-23 */
 Test(request_cases, an_answer_to_nothing)
 {
     const uint8_t body[12] = {0};

@@ -65,6 +65,7 @@ Test(setup, the_frames_of_revision_2_are_those_of_the_examples)
 }
 
 /* covers: IWARP-MPA-11 */
+/* covers: IWARP-CM-06 */
 Test(setup, a_frame_ends_where_it_ends_however_it_is_cut)
 {
     for (size_t step = 1; step <= 40; step++) {
@@ -84,6 +85,7 @@ Test(setup, a_frame_ends_where_it_ends_however_it_is_cut)
 }
 
 /* covers: IWARP-MPA-04, IWARP-MPA-05 */
+/* covers: IWARP-CM-02 */
 Test(setup, markers_are_what_the_receiver_of_each_direction_wants)
 {
     for (int wants = 0; wants < 4; wants++) {
@@ -102,6 +104,7 @@ Test(setup, markers_are_what_the_receiver_of_each_direction_wants)
 }
 
 /* covers: IWARP-MPA-06, IWARP-MPA-07 */
+/* covers: IWARP-CM-03 */
 Test(setup, one_side_that_wants_the_crc_is_enough)
 {
     for (int wants = 0; wants < 4; wants++) {
@@ -119,6 +122,7 @@ Test(setup, one_side_that_wants_the_crc_is_enough)
 }
 
 /* covers: IWARP-MPA-08 */
+/* covers: IWARP-CM-04 */
 Test(setup, a_refusal_takes_its_reason_to_the_initiator)
 {
     uint8_t bytes[600];
@@ -166,6 +170,7 @@ Test(setup, reserved_bits_are_sent_as_zero_and_ignored)
 }
 
 /* covers: IWARP-MPA-10, IWARP-MPA-16, IWARP-CONN-05 */
+/* covers: IWARP-CM-05 */
 Test(setup, what_is_no_frame_ends_it_and_only_an_initiator_says_so)
 {
     for (int is_initiator = 0; is_initiator < 2; is_initiator++) {
@@ -233,6 +238,7 @@ Test(setup, octets_behind_the_request_end_it)
 }
 
 /* covers: IWARP-MPA-12, IWARP-MPA-13, IWARP-GEN-05 */
+/* covers: IWARP-CM-07 */
 Test(setup, revisions)
 {
     for (uint8_t rev = 0; rev < 4; rev++) {
@@ -261,6 +267,7 @@ Test(setup, revisions)
 }
 
 /* covers: IWARP-MPA-12 */
+/* covers: IWARP-CM-07 */
 Test(setup, another_connection_may_try_revision_1_when_the_request_was_answered_by_a_close)
 {
     cr_assert_eq(iwarp_setup_connect(&one, &usual, NULL, 0, 0), 0);
@@ -278,6 +285,7 @@ Test(setup, another_connection_may_try_revision_1_when_the_request_was_answered_
 }
 
 /* covers: IWARP-MPA-14, IWARP-SEC-08 */
+/* covers: IWARP-CM-08 */
 Test(setup, a_peer_that_does_not_speak_is_waited_for_so_long)
 {
     uint8_t bytes[64];

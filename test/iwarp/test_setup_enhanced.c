@@ -105,6 +105,7 @@ Test(setup_enhanced, the_responder_takes_a_write_before_a_read_and_never_a_send)
 }
 
 /* covers: IWARP-ECE-06, IWARP-ECE-07, IWARP-ECE-09 */
+/* covers: IWARP-CM-10 */
 Test(setup_enhanced, the_initiator_sends_an_rtr_that_it_offered_and_the_reply_names)
 {
     for (uint8_t offered = 1; offered < 4; offered++) {
@@ -173,6 +174,7 @@ static void carry(struct iwarp_setup *from, struct iwarp_setup *to, struct test_
 }
 
 /* covers: IWARP-ECE-02, IWARP-ECE-03, IWARP-MPA-11, IWARP-MPA-17 */
+/* covers: IWARP-CM-09 */
 Test(setup_enhanced, two_sides_agree_whatever_they_want)
 {
     for (uint64_t seed = 1; seed <= 2000; seed++) {

@@ -44,6 +44,7 @@ static void say_send(uint32_t msn, const void *payload, uint32_t len)
 /* --- what is right --- */
 
 /* covers: IWARP-RDMAP-20, IWARP-DDP-04, IWARP-DDP-11, IWARP-ORD-05 */
+/* covers: IWARP-CM-24 */
 Test(sink, sends_take_receives_in_order_and_tell_their_length)
 {
     for (uint64_t i = 0; i < 3; i++)
@@ -89,6 +90,7 @@ Test(sink, reserved_bits_are_ignored)
 }
 
 /* covers: IWARP-DDP-08, IWARP-SEC-07, IWARP-RDMAP-08, IWARP-RDMAP-11 */
+/* covers: IWARP-CM-20 */
 Test(sink, nothing_is_checked_where_nothing_is_placed_or_read)
 {
     struct iwarp_ulpdu ulpdu;
@@ -102,6 +104,7 @@ Test(sink, nothing_is_checked_where_nothing_is_placed_or_read)
 }
 
 /* covers: IWARP-RDMAP-21, IWARP-RDMAP-40, IWARP-RDMAP-43, IWARP-VERB-07 */
+/* covers: IWARP-CM-27 */
 Test(sink, immediate_data_takes_a_receive_and_the_length_of_the_write_before_it)
 {
     const uint8_t imm[8] = {0x11, 0x22, 0x33, 0x44};
@@ -121,6 +124,7 @@ Test(sink, immediate_data_takes_a_receive_and_the_length_of_the_write_before_it)
 /* A receive of no memory, one too short, one that may not be written: none of them matters, since the data
  * goes into the completion. Of its eight octets the first four.
  * covers: IWARP-RDMAP-41, IWARP-AMB-08, IWARP-VERB-08 */
+/* covers: IWARP-CM-27 */
 Test(sink, immediate_data_goes_into_the_completion_and_into_no_buffer)
 {
     static const uint8_t imm[8] = {0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
@@ -163,6 +167,7 @@ Test(sink_cases, a_crc_tells_errors_and_not_forgery)
 }
 
 /* covers: IWARP-RDMAP-22, IWARP-SEC-06 */
+/* covers: IWARP-CM-25 */
 Test(sink, a_send_with_invalidate_takes_the_key_away_and_says_which)
 {
     struct rdma_mr *fast;
@@ -185,6 +190,7 @@ Test(sink, a_send_with_invalidate_takes_the_key_away_and_says_which)
 
 /* A plain region, a fast one without remote rights, a region of another PD.
  * covers: IWARP-RDMAP-22, IWARP-SEC-06, IWARP-AMB-06 */
+/* covers: IWARP-CM-25 */
 Test(sink_cases, keys_that_a_peer_may_not_invalidate)
 {
     for (int kind = 0; kind < 3; kind++) {
@@ -213,6 +219,7 @@ Test(sink_cases, keys_that_a_peer_may_not_invalidate)
 /* --- the table of opcodes --- */
 
 /* covers: IWARP-RDMAP-01, IWARP-RDMAP-04, IWARP-DDP-20, IWARP-AMB-16 */
+/* covers: IWARP-CM-21 */
 Test(sink_cases, every_opcode_with_either_t_and_any_queue)
 {
     for (unsigned off = 0; off < 2; off++) {
@@ -243,6 +250,7 @@ Test(sink_cases, every_opcode_with_either_t_and_any_queue)
 }
 
 /* covers: IWARP-DDP-02, IWARP-RDMAP-01, IWARP-RDMAP-31, IWARP-GEN-05, IWARP-AMB-12 */
+/* covers: IWARP-CM-26 */
 Test(sink_cases, versions)
 {
     for (unsigned version = 0; version < 4; version++) {
@@ -328,6 +336,7 @@ static const struct untagged_case untagged_cases[] = {
 
 /* covers: IWARP-DDP-04, IWARP-DDP-13, IWARP-DDP-21, IWARP-DDP-22, IWARP-DDP-28, IWARP-RDMAP-03 */
 /* covers: IWARP-RDMAP-20, IWARP-RDMAP-22, IWARP-RDMAP-42, IWARP-CONN-04, IWARP-AMB-07, IWARP-AMB-09 */
+/* covers: IWARP-CM-18, IWARP-CM-19, IWARP-CM-24, IWARP-CM-27 */
 Test(sink_cases, untagged_segments_that_are_refused)
 {
     static const uint8_t ones[64] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -352,6 +361,7 @@ Test(sink_cases, untagged_segments_that_are_refused)
 }
 
 /* covers: IWARP-FLOW-04, IWARP-DDP-21, IWARP-AMB-11, IWARP-VERB-14 */
+/* covers: IWARP-CM-35 */
 Test(sink, without_a_receive_there_is_no_buffer)
 {
     struct iwarp_term term;
@@ -433,6 +443,7 @@ static void check_reach(const struct reach_case *c, int op, uint16_t code)
 
 /* covers: IWARP-DDP-23, IWARP-DDP-24, IWARP-DDP-25, IWARP-DDP-27, IWARP-SEC-02, IWARP-SEC-03, IWARP-SEC-04 */
 /* covers: IWARP-AMB-04, IWARP-CONN-05, IWARP-RDMAP-31, IWARP-RDMAP-32, IWARP-SEC-01, IWARP-SEC-10 */
+/* covers: IWARP-CM-19 */
 Test(sink_cases, writes_that_do_not_reach)
 {
     for (const struct reach_case *c = reach_cases; c < reach_cases + array_len(reach_cases); c++)
@@ -440,6 +451,7 @@ Test(sink_cases, writes_that_do_not_reach)
 }
 
 /* covers: IWARP-RDMAP-12, IWARP-RDMAP-31, IWARP-SEC-03, IWARP-SEC-04, IWARP-AMB-13 */
+/* covers: IWARP-CM-38 */
 Test(sink_cases, reads_that_do_not_reach)
 {
     for (const struct reach_case *c = reach_cases; c < reach_cases + array_len(reach_cases); c++)
@@ -447,6 +459,7 @@ Test(sink_cases, reads_that_do_not_reach)
 }
 
 /* covers: IWARP-ATOM-02, IWARP-ATOM-11 */
+/* covers: IWARP-CM-28 */
 Test(sink_cases, atomics_that_do_not_reach)
 {
     for (const struct reach_case *c = reach_cases; c < reach_cases + array_len(reach_cases); c++)
@@ -454,6 +467,7 @@ Test(sink_cases, atomics_that_do_not_reach)
 }
 
 /* covers: IWARP-DDP-26, IWARP-RDMAP-12, IWARP-SEC-01 */
+/* covers: IWARP-CM-38 */
 Test(sink_cases, a_range_that_wraps)
 {
     for (int op = 0; op < 3; op++) {
@@ -472,6 +486,7 @@ Test(sink_cases, a_range_that_wraps)
 }
 
 /* covers: IWARP-RDMAP-29, IWARP-RDMAP-30, IWARP-RDMAP-35 */
+/* covers: IWARP-CM-26 */
 Test(sink, a_terminate_is_not_answered)
 {
     const uint8_t term[4] = {0x12, 0x02, 0, 0};

@@ -15,6 +15,7 @@ Test(size, an_fpdu_is_length_ulpdu_pad_and_crc)
 }
 
 /* The table of RFC 5044 4.5 as the requirement has it. covers: IWARP-FPDU-04 */
+/* covers: IWARP-CM-12 */
 Test(size, the_mulpdu_of_an_emss)
 {
     static const struct {

@@ -21,6 +21,7 @@ static void teardown(void)
 }
 
 /* covers: IWARP-RDMAP-35, IWARP-VERB-15, IWARP-AMB-02 */
+/* covers: IWARP-CM-37 */
 Test(term_rx, a_terminate_that_names_a_request_fails_it)
 {
     static const struct {

@@ -434,6 +434,7 @@ static void has_terminate(uint32_t msn)
 
 /* covers: IWARP-GEN-01, IWARP-MPA-01, IWARP-FPDU-07, IWARP-DDP-03, IWARP-DDP-05, IWARP-RDMAP-09 */
 /* covers: IWARP-RDMAP-31, IWARP-VERB-05, IWARP-ATOM-10 */
+/* covers: IWARP-CM-41 */
 Test(tshark, every_message_and_each_of_its_fields)
 {
     const struct iwarp_setup_config config = {.ird = 3, .ord = 4};
@@ -501,6 +502,7 @@ Test(tshark, every_message_and_each_of_its_fields)
 
 /* The responder wants markers: one leads the first FPDU, the next stands 512 octets on, inside the second.
  * covers: IWARP-MPA-04, IWARP-MARK-01, IWARP-MARK-02, IWARP-MARK-03 */
+/* covers: IWARP-CM-41 */
 Test(tshark, markers)
 {
     const struct iwarp_setup_config config = {.ird = 3, .ord = 4},
