@@ -121,6 +121,7 @@ between ibv_xsrq_pingpong $pingpong ibv_xsrq_pingpong -g 0 -- ibv_xsrq_pingpong 
 between rping cm rping -s -C 20 -V -a 10.77.0.2 -- rping -c -C 20 -V -a 10.77.0.2
 between rping_own_qp cm rping -s -C 20 -V -q -a 10.77.0.2 -- rping -c -C 20 -V -q -a 10.77.0.2
 between ucmatose cm ucmatose -c 3 -- ucmatose -c 3 -s 10.77.0.2
+between ucmatose_migrate cm ucmatose -c 3 -m -- ucmatose -c 3 -m -s 10.77.0.2
 between udaddy cm udaddy -c 3 -- udaddy -c 3 -s 10.77.0.2
 between rdma_client cm rdma_server -- rdma_client -s 10.77.0.2
 between rdma_xclient cm rdma_xserver -- rdma_xclient -s 10.77.0.2

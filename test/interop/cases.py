@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which runs there are."""
-import judge, judge_iwarp, judge_smc, programs, rxe, siw
+import judge, judge_iwarp, judge_smc, judge_verbs, programs, rxe, siw
 from lab import HOST, SEGMENT_MTU, USUAL_MTU
 
 SIZES = (1, 2, 3, 4096, 65536, 1000003)
@@ -164,6 +164,27 @@ def over_udp():
     yield from both('udaddy', size=100, iterations=0, pairs=4, weather=BAD)
 
 
+class VerbsCase(Case):
+    """One run of a stock program in the guest against the same one here, over nornic's verbs libraries."""
+    judge = judge_verbs
+
+
+def with_roce_verbs():
+    """perftest's client connects a second time before a slow server listens again, so the guest is the client."""
+    def both(program, **more):
+        for way in ('guest-serves', 'nornic-serves'):
+            yield VerbsCase(program, way, 'udp', **more)
+    yield from both('roce-rping', size=20000)
+    yield from both('roce-rdma_client', size=16, iterations=1)
+    yield from both('roce-udaddy', size=1000, pairs=3)
+    yield from both('roce-ucmatose', size=3001, pairs=4)
+    for size in (64, 100000):
+        yield from both('roce-rstream', size=size, iterations=50)
+    yield from both('roce-riostream', size=5000, iterations=50)
+    for op in ('write', 'read', 'send'):
+        yield VerbsCase('roce-ib_%s_bw' % op, 'nornic-serves', 'udp', size=65536, iterations=20)
+
+
 def quirks():
     for name, (_, guest_is_client) in rxe.QUIRKS.items():
         case = Case('rxe-' + name, 'nornic-serves' if guest_is_client else 'guest-serves', 'packet', size=64)
@@ -299,6 +320,7 @@ def all_cases(xdp_takes_4096=True):
     yield from over_cm(xdp_takes_4096)
     yield from over_udp()
     yield from afsmc()
+    yield from with_roce_verbs()
     yield from quirks()
     yield from siw_itself()
     yield from with_siw()

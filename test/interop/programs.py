@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The stock programs: how each and its nornic peer are called, how one sees that a server listens."""
-import os, sys
+import os, re, subprocess, sys
 import rxe, siw
-from lab import GUEST, HERE, HOST, HOST_GID_INDEX, NORNIC, listening
+from lab import GUEST, HERE, HOST, HOST_GID_INDEX, NORNIC, in_nic, listening
 
 TCP_PORT = 18515
 GUEST_EID = 'NORNIC.LAB'
@@ -185,8 +185,45 @@ class OnBothSides(Peer):
         return self.stock_program.said(case, text)
 
 
+class OverRoce(OnBothSides):
+    """The same with soft-RoCE in the guest. Nothing listens on TCP, so nornic's registry is asked."""
+
+    def __init__(self, stock):
+        super().__init__(stock)
+        self.name = 'roce-' + stock.name
+
+    def port(self, number):
+        return self.stock_program.port(number)
+
+    def nornic_listens(self, number, log):
+        out = subprocess.run(in_nic(NORNIC, 'stat'), check=False, capture_output=True, text=True).stdout
+        return re.search('listens to [1-9]', out) is not None
+
+
+class Streams(Peer):
+    """rstream and riostream, which check their data themselves."""
+    listens_on = 7471
+
+    def __init__(self, name):
+        self.name = name
+
+    def port(self, number):
+        return self.listens_on + number
+
+    def stock_words(self, case, server, there, port):
+        return '%s %s -p %d -S %d -C %d -T verify' % ('-b' if server else '-s', there, port, case.size,
+                                                      case.iterations)
+
+    def said(self, case, text):
+        return 'the guest says: data verification failed' if 'verification failed' in text else ''
+
+
 class Perftest(Peer):
     """ib_write_bw and ib_read_bw, both connections by rdma_cm."""
+    listens_on = 8174
+
+    def port(self, number):
+        return self.listens_on + number
 
     def __init__(self, name):
         self.name = name
@@ -317,6 +354,10 @@ class Afsmc(Program):
 ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
        [Rping(), Killed('guest'), Killed('nornic'), Messages('udaddy', 'udaddy', 7174),
         Messages('ucmatose', 'cmatose', 7471), RdmaClient()] +
-       [Afsmc()] + [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
-       [OnBothSides(p) for p in (Rping(), RdmaClient(), Perftest('ib_write_bw'), Perftest('ib_read_bw'))]}
+       [Afsmc()] +
+       [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
+       [OnBothSides(p) for p in (Rping(), RdmaClient(), Perftest('ib_write_bw'), Perftest('ib_read_bw'))] +
+       [OverRoce(p) for p in (Rping(), RdmaClient(), Messages('udaddy', 'udaddy', 7174),
+                              Messages('ucmatose', 'cmatose', 7471), Streams('rstream'), Streams('riostream'),
+                              Perftest('ib_write_bw'), Perftest('ib_read_bw'), Perftest('ib_send_bw'))]}
 

@@ -40,8 +40,8 @@ static int enter(struct rsock *s)
     return err;
 }
 
-/* librspreload gives a program descriptors of its own, and its select() up to rdma-core 54 mistakes an
- * rsocket's for one of these that is lower (mended upstream by "librdmacm: Fix select function"). So
+/* librspreload gives a program descriptors of its own, and its select(), as Debian 12 has it, mistakes an
+ * rsocket's for one of these that is higher (upstream mended it in "librdmacm: Fix select function"). So
  * rsockets are above, where the limits allow that, and below what an fd_set has room for. */
 #define FIRST_FD 512
 
