@@ -225,6 +225,12 @@ interop-iwarp: all ## the same with software iWARP alone
 	@test/tools/deps.sh build test interop
 	@test/interop/run iwarp siw
 
+.PHONY: verbs-test
+verbs-test: ## UCX, libfabric, Open MPI, MPICH over build/lib (root installs them)
+	@test/tools/deps.sh build verbs
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	@test/verbs/programs/run
+
 .PHONY: incast-plot
 incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/incast.svg
 	$(Q)NORNIC_INCAST_CSV=$(BUILD)/incast.csv $(BUILD)/test/sim/run --filter incast/record -q

@@ -12,8 +12,7 @@ tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcp
        fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest"
 interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers rdmacm-utils
          tshark tcpdump ethtool iputils-ping nftables perftest"
-verbs="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev python3-mpi4py hpcc fio qperf
-       ibverbs-utils"
+verbs="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
 
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }
