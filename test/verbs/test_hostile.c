@@ -116,8 +116,8 @@ static void *post_and_poll(void *arg)
     return NULL;
 }
 
-/* One thread moves a queue pair to ERR and RESET and connects it again while another posts to it and polls; and
- * queue pairs beside it come and go on the same completion queue. */
+/* One thread moves a queue pair to ERR and RESET and connects it again while another posts to it and polls;
+ * and queue pairs beside it come and go on the same completion queue. */
 Test(hostile, a_reset_races_with_posts)
 {
     struct pair pair = pair_make();
