@@ -54,8 +54,8 @@ static int wait_for(pid_t child)
     return -1;
 }
 
-/* Everything that the parent has is given back here; then a context of its own works; then it ends as programs
- * end. What does not is its exit code. */
+/* Everything that the parent has is given back here; then a context of its own works; then it ends as
+ * programs end. What does not work is its exit code. */
 static void be_child(struct pair *pair, struct ibv_mr *mr)
 {
     struct ibv_wc wc;
