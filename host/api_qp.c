@@ -204,6 +204,14 @@ int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,
     return err;
 }
 
+int nornic_qp_post_send_all(struct nornic_qp *qp, const struct nornic_send_wr *wr)
+{
+    pthread_mutex_lock(&qp->send_lock);
+    int err = qp->iw ? rdma_qp_post_send_all(&qp->iw->engine->base, wr) : roce_post_send_all(qp->engine, wr);
+    pthread_mutex_unlock(&qp->send_lock);
+    return err;
+}
+
 int nornic_qp_post_recv(struct nornic_qp *qp, const struct nornic_recv_wr *wr,
                         const struct nornic_recv_wr **bad)
 {

@@ -218,6 +218,8 @@ int nornic_qp_connect(struct nornic_qp *qp, const struct nornic_endpoint *self,
  * before it are. */
 int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,
                         const struct nornic_send_wr **bad);
+/* Sends that enter the queue together: where one of them cannot be taken, none is. */
+int nornic_qp_post_send_all(struct nornic_qp *qp, const struct nornic_send_wr *wr);
 int nornic_qp_post_recv(struct nornic_qp *qp, const struct nornic_recv_wr *wr,
                         const struct nornic_recv_wr **bad);
 

@@ -128,6 +128,17 @@ int rdma_qp_post_send(struct rdma_qp *qp, const struct nornic_send_wr *wr, const
     return err;
 }
 
+int rdma_qp_post_send_all(struct rdma_qp *qp, const struct nornic_send_wr *wr)
+{
+    uint32_t room = qp->sq.size - (atomic_load_explicit(&qp->sq.posted, memory_order_relaxed) -
+                                   atomic_load_explicit(&qp->sq.released, memory_order_acquire));
+    uint64_t len_bytes;
+    int err = 0;
+    for (const struct nornic_send_wr *one = wr; one && !err; one = one->next)
+        err = room-- ? check_send(qp, one, &len_bytes) : -ENOMEM;
+    return err ? err : rdma_qp_post_send(qp, wr, NULL);
+}
+
 int rdma_qp_bind_mw(struct rdma_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
                     const struct nornic_bind *bind)
 {

@@ -94,6 +94,8 @@ void rdma_qp_reset(struct rdma_qp *qp);
 /* A list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad (may be
  * NULL) at the first request that was not taken; those before it are. */
 int rdma_qp_post_send(struct rdma_qp *qp, const struct nornic_send_wr *wr, const struct nornic_send_wr **bad);
+/* The same, but where one cannot be taken, none is. */
+int rdma_qp_post_send_all(struct rdma_qp *qp, const struct nornic_send_wr *wr);
 int rdma_qp_post_recv(struct rdma_qp *qp, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad);
 /* Posts a BIND_MW of a type 1 window with its next key, which mw->rkey then is (ROCE-MW-1). */
 int rdma_qp_bind_mw(struct rdma_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,

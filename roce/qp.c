@@ -309,6 +309,11 @@ int roce_post_send(struct roce_qp *qp, const struct nornic_send_wr *wr, const st
     return rdma_qp_post_send(&qp->base, wr, bad);
 }
 
+int roce_post_send_all(struct roce_qp *qp, const struct nornic_send_wr *wr)
+{
+    return rdma_qp_post_send_all(&qp->base, wr);
+}
+
 int roce_post_recv(struct roce_qp *qp, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad)
 {
     return rdma_qp_post_recv(&qp->base, wr, bad);

@@ -255,6 +255,8 @@ const struct roce_counters *roce_qp_counters(const struct roce_qp *qp);
 /* Posts a list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad
  * (may be NULL) at the first request that was not taken; those before it are. */
 int roce_post_send(struct roce_qp *qp, const struct nornic_send_wr *wr, const struct nornic_send_wr **bad);
+/* The same, but where one cannot be taken, none is. */
+int roce_post_send_all(struct roce_qp *qp, const struct nornic_send_wr *wr);
 int roce_post_recv(struct roce_qp *qp, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad);
 
 /* Binds a type 1 window (ROCE-MW-1): posts a BIND_MW with the window's next key, which mw->rkey is when

@@ -267,7 +267,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
     }
     int err = b->err, state = verbs_hold();
     if (!err && b->count)
-        err = -nornic_qp_post_send(own_of(qp)->nornic, &b->list[0].wr, NULL);
+        err = -nornic_qp_post_send_all(own_of(qp)->nornic, &b->list[0].wr);
     verbs_let(state);
     pthread_mutex_unlock(&b->lock);
     return err ? verbs_fail(err, "queue pair 0x%06x takes no such requests now", qp->qp_base.qp_num) : 0;

@@ -185,8 +185,8 @@ faulty fault_rping "the 3rd SEND of the 1st qp ends with RNR_RETRY_EXC_ERR" "com
     rping -s -C 20 -a 10.77.0.2 -- rping -c -C 20 -a 10.77.0.2
 faulty fault_no_region "allocation of the 1st MR fails" "Couldn't register MR" $pingpong \
     ibv_rc_pingpong -g 0 -- ibv_rc_pingpong -g 0 10.77.0.2
-faulty fault_port "port down after 100ms" "transport retry counter exceeded" $pingpong \
-    ibv_rc_pingpong -g 0 -n 10000000 -- ibv_rc_pingpong -g 0 -n 10000000 10.77.0.2
+faulty fault_port "port down after 100ms" "Failed status 12" $pingpong \
+    ib_write_bw -F -x 0 -n 1000000 -- ib_write_bw -F -x 0 -n 1000000 10.77.0.2
 between fault_late_completions $pingpong env NORNIC_FAULTS="delay completions by 2ms" ibv_rc_pingpong -g 0 -n 50 -c -e \
     -- env NORNIC_FAULTS="delay completions by 2ms" ibv_rc_pingpong -g 0 -n 50 -c -e 10.77.0.2
 on a udp:10.77.0.1 env NORNIC_FAULTS="port down after 200ms for 200ms" timeout 2 stdbuf -oL ibv_asyncwatch

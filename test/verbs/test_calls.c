@@ -277,3 +277,24 @@ Test(calls, a_reset_takes_completions_along)
     pair_free(&pair);
     ibv_dereg_mr(mr);
 }
+
+/* A list that is built call by call enters the queue whole or not at all. */
+Test(calls, a_list_that_does_not_fit_is_not_begun)
+{
+    struct pair pair = pair_make();
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(pair.qp[0]);
+    char memory[8];
+    struct ibv_mr *mr = ibv_reg_mr_iova2(pair_pd, memory, sizeof memory, (uintptr_t)memory,
+                                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    ibv_wr_start(qp);
+    for (qp->wr_id = 1; qp->wr_id <= 1000; qp->wr_id++) /* the queue was asked for eight */
+        ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory);
+    cr_assert_eq(ibv_wr_complete(qp), ENOMEM);
+    ibv_wr_start(qp);
+    qp->wr_id = 6000;
+    ibv_wr_rdma_write(qp, mr->rkey, (uintptr_t)memory);
+    cr_assert_eq(ibv_wr_complete(qp), 0);
+    cr_assert_eq(pair_next(&pair).wr_id, 6000);
+    pair_free(&pair);
+    ibv_dereg_mr(mr);
+}

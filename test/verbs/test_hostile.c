@@ -54,8 +54,8 @@ static int wait_for(pid_t child)
     return -1;
 }
 
-/* Everything that the parent has is given back here; then a context of its own works; then it ends as programs
- * end. What does not is its exit code. */
+/* Everything that the parent has is given back here; then a context of its own works; then it ends as
+ * programs end. What does not work is its exit code. */
 static void be_child(struct pair *pair, struct ibv_mr *mr)
 {
     struct ibv_wc wc;
@@ -116,8 +116,8 @@ static void *post_and_poll(void *arg)
     return NULL;
 }
 
-/* One thread moves a queue pair to ERR and RESET and connects it again while another posts to it and polls; and
- * queue pairs beside it come and go on the same completion queue. */
+/* One thread moves a queue pair to ERR and RESET and connects it again while another posts to it and polls;
+ * and queue pairs beside it come and go on the same completion queue. */
 Test(hostile, a_reset_races_with_posts)
 {
     struct pair pair = pair_make();
