@@ -247,13 +247,13 @@ static void talk(int fd, size_t size)
     bool is_open = true, has_ended = size == 0;
     if (has_ended)
         shutdown(fd, SHUT_WR);
-    while (is_open) {
-        struct pollfd p = {.fd = fd, .events = (short)(POLLIN | (sent < size ? POLLOUT : 0))};
+    while (is_open || sent < size) {
+        struct pollfd p = {.fd = fd, .events = (short)((is_open ? POLLIN : 0) | (sent < size ? POLLOUT : 0))};
         if (poll(&p, 1, 30000) <= 0)
             die("nothing moves");
         if (p.revents & POLLOUT && sent < size)
             sent += send_some(fd, sent, size);
-        if (p.revents & (POLLIN | POLLHUP | POLLERR))
+        if (is_open && p.revents & (POLLIN | POLLHUP | POLLERR))
             is_open = take_some(fd, &taken);
         if (sent == size && !has_ended) {
             print_groups();
