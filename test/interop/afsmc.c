@@ -5,9 +5,10 @@
  *   afsmc listen PORT CONNS MODE    serves so many connections, at a time, and ends
  *   afsmc connect ADDR PORT CONNS BYTES
  *
- * echo sends back what comes as it comes; late when all has come. The client sends BYTES on each connection, one
- * connection after the other, while it reads, ends its own direction and expects the same bytes back. Before a
- * connection ends, each prints a line for each link group that the kernel has. Exits with 0 when all went well. Byte i of a connection is i * 7 + (i >> 8). */
+ * echo sends back what comes as it comes; late when all has come. The client sends BYTES on each connection,
+ * one connection after the other, while it reads, ends its own direction and expects the same bytes back.
+ * Before a connection ends, each prints a line for each link group that the kernel has. Exits with 0 when all
+ * went well. Byte i of a connection is i * 7 + (i >> 8). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>

@@ -22,8 +22,8 @@ struct watch_end *watch_of(struct watch *watch, const struct pair_end *end)
     return w;
 }
 
-/* Where the data of an element begins: behind the eye catcher, which version 2 does not have; and that is spoken
- * where both nodes know an enterprise id. */
+/* Where the data of an element begins: behind the eye catcher, which version 2 does not have; and that is
+ * spoken where both nodes know an enterprise id. */
 static uint32_t start_of(const struct pair_end *end)
 {
     const struct smcr_config *node = end->pair->config.smcr;

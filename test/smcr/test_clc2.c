@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of version 2 that two Linux kernels exchanged (pcaps/smc_first.pcap, smcfb_eid.pcap): read, and made
- * again byte for byte; and those that cannot be. */
+/* Messages of version 2 that two Linux kernels exchanged (pcaps/smc_first.pcap, smcfb_eid.pcap): read, and
+ * made again byte for byte; and those that cannot be. */
 #include <criterion/criterion.h>
 #include <string.h>
 
