@@ -93,8 +93,8 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns);
 /* Ends gracefully: no new connection, DELETE LINK (all) on every group that has none left (SMCR-ABT-09). */
 void smcr_retire(struct smcr *smcr, uint64_t now_ns);
 
-/* Whether link groups of version 2 still end: their peers may send for a moment, and Linux never forgives what
- * is not acknowledged. Who destroys the instance waits for this, within reason. */
+/* Whether link groups of version 2 still end: their peers may send for a moment, and Linux never forgives
+ * what is not acknowledged. Who destroys the instance waits for this, within reason. */
 bool smcr_lingers(const struct smcr *smcr);
 
 /* Takes the completions of all ports. After each progress of a device. Returns whether there were any. */

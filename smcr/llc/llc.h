@@ -97,8 +97,9 @@ struct smcr_llc_peer_rkey {
     struct rdma_timer timer;
 };
 
-/* DELETE LINK (all), the end of a group that the peer is told of. LINGERS: it was, and the links still acknowledge
- * what it sends: Linux says A on each connection then, and waits for ever for that to arrive (version 2). */
+/* DELETE LINK (all), the end of a group that the peer is told of. LINGERS: it was, and the links still
+ * acknowledge what it sends: Linux says A on each connection then, and waits for ever for that to arrive
+ * (version 2). */
 enum smcr_delete_all {
     SMCR_DELETE_ALL_NOT,
     SMCR_DELETE_ALL_OUT,

@@ -17,8 +17,8 @@ void smcr_llc2_from_v1(const struct smcr_group *group, const uint8_t *message, u
 /* What CONFIRM LINK and ADD LINK have more than version 1. False: it cannot be. */
 bool smcr_llc2_get_more(const uint8_t *message, size_t len_bytes, struct smcr_llc_msg *out);
 
-/* ADD LINK with the RTokens of our RMBs that the peer knows, as the links `via` and `about` know them. Returns
- * its length, at most SMCR_ADD_LINK2_MAX_BYTES. */
+/* ADD LINK with the RTokens of our RMBs that the peer knows, as the links `via` and `about` know them.
+ * Returns its length, at most SMCR_ADD_LINK2_MAX_BYTES. */
 size_t smcr_llc2_build_add_link(uint8_t *message, const struct smcr_group *group, const struct smcr_link *via,
                                 const struct smcr_link *about, bool is_response);
 /* Our refusal: the first SMCR_MSG_BYTES of what came, with R and Z. */

@@ -8,14 +8,17 @@
 #include "smcr/conn/data.h"
 #include "smcr/llc/flow.h"
 
-/* SMCR-SER-03, SER-04. */
+/* SMCR-SER-03, SER-04. Of version 2 the server takes them at any time: the client answers its ADD LINK or
+ * DELETE LINK only when its own RKey exchange is over, and has begun none since. */
 static bool refuses_rkeys(const struct smcr_group *group)
 {
+    if (group->version == 2 && group->role == SMCR_SERVER && group->state == SMCR_GROUP_USABLE)
+        return false;
     return group->state != SMCR_GROUP_USABLE || group->llc.step != SMCR_LLC_IDLE;
 }
 
 /* Version 2 has no flag for "later" in DELETE RKEY, and Linux ends connections for a CONFIRM RKEY that is
- * refused: there it waits for the exchange that runs. */
+ * refused: at the client it waits for the exchange that runs. */
 static bool waits(struct smcr_link *link, const struct smcr_llc_msg *m)
 {
     const struct smcr_group *group = link->group;

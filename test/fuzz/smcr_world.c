@@ -335,6 +335,8 @@ static void begin(struct world *w, bool with_group)
                                  .sndbuf_bytes = {16384},
                                  .smcr[0] = {.elems_per_rmb = 4, .max_conns = 8}};
     config.smcr[0].interop.shifted_add_link = how & SMCR_FUZZ_SHIFTED;
+    if (how & SMCR_FUZZ_EID)
+        smcr_eid_parse("NORNIC.LAB", config.smcr[0].eids[config.smcr[0].num_eids++]);
     config.ladder = getenv("SMCR_FUZZ_LADDER") != NULL;
     unsigned links = how & SMCR_FUZZ_TWO_LINKS ? 2 : 1;
     if (links == 1)

@@ -18,6 +18,7 @@
 #define SMCR_FUZZ_CHUNKS    0x08 /* TCP comes byte by byte */
 #define SMCR_FUZZ_SECOND    0x10 /* a second connection of the group is up too */
 #define SMCR_FUZZ_SHIFTED   0x20 /* ADD LINK in the other layout (A5) */
+#define SMCR_FUZZ_EID       0x40 /* the instance knows the enterprise id NORNIC.LAB: version 2 */
 
 enum smcr_step {
     SMCR_STEP_TCP = 0,     /* length, bytes */

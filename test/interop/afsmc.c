@@ -5,9 +5,10 @@
  *   afsmc listen PORT CONNS MODE    serves so many connections, at a time, and ends
  *   afsmc connect ADDR PORT CONNS BYTES
  *
- * echo sends back what comes as it comes; late when all has come. The client sends BYTES on each connection, one
- * connection after the other, while it reads, ends its own direction and expects the same bytes back. Before a
- * connection ends, each prints a line for each link group that the kernel has. Exits with 0 when all went well. Byte i of a connection is i * 7 + (i >> 8). */
+ * echo sends back what comes as it comes; late when all has come. The client sends BYTES on each connection,
+ * one connection after the other, while it reads, ends its own direction and expects the same bytes back.
+ * Before a connection ends, each prints a line for each link group that the kernel has. Exits with 0 when all
+ * went well. Byte i of a connection is i * 7 + (i >> 8). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -247,13 +248,13 @@ static void talk(int fd, size_t size)
     bool is_open = true, has_ended = size == 0;
     if (has_ended)
         shutdown(fd, SHUT_WR);
-    while (is_open) {
-        struct pollfd p = {.fd = fd, .events = (short)(POLLIN | (sent < size ? POLLOUT : 0))};
+    while (is_open || sent < size) {
+        struct pollfd p = {.fd = fd, .events = (short)((is_open ? POLLIN : 0) | (sent < size ? POLLOUT : 0))};
         if (poll(&p, 1, 30000) <= 0)
             die("nothing moves");
         if (p.revents & POLLOUT && sent < size)
             sent += send_some(fd, sent, size);
-        if (p.revents & (POLLIN | POLLHUP | POLLERR))
+        if (is_open && p.revents & (POLLIN | POLLHUP | POLLERR))
             is_open = take_some(fd, &taken);
         if (sent == size && !has_ended) {
             print_groups();

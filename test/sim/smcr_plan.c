@@ -83,6 +83,10 @@ static void draw_pair(struct smcr_plan *plan, struct test_random *r, const struc
     c->tcp_chunk_bytes = test_random_below(r, 3) == 0 ? 1 + test_random_below(r, 40) : 0;
     c->tcp_delay_ns = test_random_between(r, 1000, 200000);
     draw_wire(plan, r, p);
+    /* One seed in four speaks version 2: both nodes know an enterprise id. In two of four only one does. */
+    for (unsigned i = 0; i < 2; i++)
+        if (c->seed >> i & 1)
+            smcr_eid_parse("SIM", c->smcr[i].eids[c->smcr[i].num_eids++]);
 }
 
 static void add_trouble(struct smcr_plan *plan, struct smcr_trouble t)
@@ -151,9 +155,10 @@ void smcr_plan_draw(struct smcr_plan *plan, uint64_t seed, const struct smcr_pro
 void smcr_plan_print(const struct smcr_plan *plan)
 {
     const struct pair_config *c = &plan->pair;
-    fprintf(stderr, "%s, %u and %u ports, %u connections, loss %u ppm, TCP in pieces of %u%s\n",
+    fprintf(stderr, "%s, %u and %u ports, %u connections, loss %u ppm, TCP in pieces of %u%s%s\n",
             c->topology == PAIR_SWITCH ? "switch" : "cables", c->ports[0], c->ports[1], plan->num_conns,
-            c->wire.loss_ppm, c->tcp_chunk_bytes, c->ipv6 ? ", IPv6" : "");
+            c->wire.loss_ppm, c->tcp_chunk_bytes, c->ipv6 ? ", IPv6" : "",
+            c->smcr[0].num_eids && c->smcr[1].num_eids ? ", version 2" : "");
     for (unsigned i = 0; i < plan->num_conns; i++)
         for (unsigned s = 0; s < 2; s++) {
             const struct smcr_side_plan *p = &plan->conn[i].side[s];

@@ -22,18 +22,27 @@ struct watch_end *watch_of(struct watch *watch, const struct pair_end *end)
     return w;
 }
 
-/* The position that a cursor means: the nearest to `near` of those that have its offset and wrap count
- * (SMCR-CDC-08 to CDC-10: the n-th byte of the stream lies at 4 + n mod cap, n / cap times round). */
-static bool position(uint64_t *out, uint32_t cursor, uint16_t wrap, uint32_t elem_bytes, uint64_t near)
+/* Where the data of an element begins: behind the eye catcher, which version 2 does not have; and that is
+ * spoken where both nodes know an enterprise id. */
+static uint32_t start_of(const struct pair_end *end)
 {
-    uint64_t cap = elem_bytes - 4;
-    if (cursor < 4 || cursor >= elem_bytes)
+    const struct smcr_config *node = end->pair->config.smcr;
+    return node[0].num_eids > 0 && node[1].num_eids > 0 ? 0 : 4;
+}
+
+/* The position that a cursor means: the nearest to `near` of those that have its offset and wrap count
+ * (SMCR-CDC-08 to CDC-10: the n-th byte of the stream lies at `start` + n mod cap, n / cap times round). */
+static bool position(uint64_t *out, uint32_t cursor, uint16_t wrap, uint32_t start, uint32_t elem_bytes,
+                     uint64_t near)
+{
+    uint64_t cap = elem_bytes - start;
+    if (cursor < start || cursor >= elem_bytes)
         return false;
     uint64_t rounds = near / cap;
     int16_t ahead = (int16_t)(uint16_t)(wrap - (uint16_t)rounds);
     if (ahead < 0 && rounds < (uint64_t)-ahead)
         return false;
-    *out = (rounds + (uint64_t)(int64_t)ahead) * cap + (cursor - 4);
+    *out = (rounds + (uint64_t)(int64_t)ahead) * cap + (cursor - start);
     return true;
 }
 
@@ -68,7 +77,7 @@ static void check_update(struct watch *watch, struct watch_end *w, uint64_t prod
     uint32_t elem_bytes = elem_of(w->end);
     if (produced != w->produced || flags != w->told_urgent || w->moved || elem_bytes == 0)
         return;
-    uint64_t cap = elem_bytes - 4, window = cap - (w->peer_produced - w->consumed);
+    uint64_t cap = elem_bytes - start_of(w->end), window = cap - (w->peer_produced - w->consumed);
     uint64_t gain = consumed - w->consumed;
     watch->updates++;
     if (w->was_blocked || w->urgent || watch_of(watch, pair_other(w->end))->urgent)
@@ -118,9 +127,10 @@ static void take(struct watch_end *w, const uint8_t *message)
     struct smcr_cdc cdc;
     uint64_t produced, consumed;
     smcr_cdc_get(&cdc, message);
-    if (!position(&produced, cdc.producer_cursor, cdc.producer_wrap, elem_of(w->end), w->peer_produced) ||
-        !position(&consumed, cdc.consumer_cursor, cdc.consumer_wrap, w->end->conn->peer_elem_bytes,
-                  w->peer_consumed))
+    if (!position(&produced, cdc.producer_cursor, cdc.producer_wrap, start_of(w->end), elem_of(w->end),
+                  w->peer_produced) ||
+        !position(&consumed, cdc.consumer_cursor, cdc.consumer_wrap, start_of(w->end),
+                  w->end->conn->peer_elem_bytes, w->peer_consumed))
         return;
     /* replayed ones are taken once, and older ones not at all (SMCR-CDC-04) */
     if (produced < w->peer_produced || consumed < w->peer_consumed)
@@ -165,8 +175,8 @@ static void on_sent(struct watch *watch, struct pair_end *end, const uint8_t *me
         FAIL(w, "CDC %u follows %u (SMCR-CDC-03)", cdc.seq, w->seq);
     if (cdc.alert_token != end->conn->peer_token)
         FAIL(w, "CDC with token %08x, not the peer's %08x", cdc.alert_token, end->conn->peer_token);
-    if (!position(&produced, cdc.producer_cursor, cdc.producer_wrap, peer_elem, w->produced) ||
-        !position(&consumed, cdc.consumer_cursor, cdc.consumer_wrap, elem, w->consumed)) {
+    if (!position(&produced, cdc.producer_cursor, cdc.producer_wrap, start_of(end), peer_elem, w->produced) ||
+        !position(&consumed, cdc.consumer_cursor, cdc.consumer_wrap, start_of(end), elem, w->consumed)) {
         FAIL(w, "a cursor outside the element (SMCR-CDC-08)");
         return;
     }
@@ -174,13 +184,13 @@ static void on_sent(struct watch *watch, struct pair_end *end, const uint8_t *me
         FAIL(w, "a CDC after C or A (SMCR-CDC-15)");
     if (produced > end->tx_offered)
         FAIL(w, "produced %" PRIu64 ", the application gave %" PRIu64, produced, end->tx_offered);
-    if (produced - w->peer_consumed > peer_elem - 4)
+    if (produced - w->peer_consumed > peer_elem - start_of(end))
         FAIL(w, "beyond the window (SMCR-DAT-03)");
     if (consumed < w->consumed || (produced < w->produced && !w->moved))
         FAIL(w, "a cursor goes back (SMCR-CDC-05)");
     if (consumed > w->peer_produced)
         FAIL(w, "consumed %" PRIu64 " of %" PRIu64 " produced (SMCR-CDC-12)", consumed, w->peer_produced);
-    check_flags(w, &cdc, produced, peer_elem - 4);
+    check_flags(w, &cdc, produced, peer_elem - start_of(end));
     unsigned flags = message[24] | (unsigned)message[25] << 8;
     if (w->any && !cdc.abnormal_close)
         check_update(watch, w, produced, consumed, flags);
@@ -234,7 +244,7 @@ void watch_init(struct watch *watch, struct pair *pair)
 /* SMCR-WIN-08: who has read everything has told so, unless it is little or the writer's window is wide. */
 static void check_told(struct watch_end *w)
 {
-    uint64_t cap = elem_of(w->end) - 4, window = cap - (w->peer_produced - w->consumed);
+    uint64_t cap = elem_of(w->end) - start_of(w->end), window = cap - (w->peer_produced - w->consumed);
     uint64_t gain = w->end->rx_pos - w->consumed;
     if (w->end->rx_pos != w->peer_produced || w->sent_close || window * 2 >= cap || gain * 10 < cap + 10)
         return;

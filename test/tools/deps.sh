@@ -10,7 +10,8 @@ build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev li
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool nftables iperf3 chromium
        fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest"
-interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers rdmacm-utils
+interop="gcc libc6-dev libmnl-dev linux-libc-dev qemu-system-x86 busybox-static dash kmod cpio xz-utils
+         ibverbs-utils ibverbs-providers rdmacm-utils
          tshark tcpdump ethtool iputils-ping nftables perftest"
 verbs="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
 
