@@ -167,14 +167,14 @@ Test(calls, a_channel_that_does_not_wait)
 
 Test(calls, nothing_has_happened_when_a_device_was_opened)
 {
-    struct pollfd async = {.fd = ctx->async_fd, .events = POLLIN};
+    struct pollfd async = {.fd = pair_ctx->async_fd, .events = POLLIN};
     cr_assert_eq(poll(&async, 1, 0), 0, "an event of before the program had the device");
 }
 
 Test(calls, more_acknowledgements_than_events)
 {
-    struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
-    struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, channel, 0);
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(pair_ctx);
+    struct ibv_cq *cq = ibv_create_cq(pair_ctx, 4, NULL, channel, 0);
     ibv_ack_cq_events(cq, 3);
     cr_assert_eq(ibv_destroy_cq(cq), 0);
     cr_assert_eq(ibv_destroy_comp_channel(channel), 0);
