@@ -55,7 +55,8 @@ def in_nic(*command):
 class Lab:
     """The network and the guest; everything it makes is removed by close().
 
-    driver: rxe, siw, or siw_knobs, the latter with what is constant in siw as parameters (see fetch)."""
+    driver: rxe, siw, siw_knobs, the latter with what is constant in siw as parameters (see fetch), or bench, which
+    has no network (bench/guest)."""
 
     def __init__(self, share, driver):
         self.share, self.driver, self.procs, self.namespaces, self.next_command = share, driver, [], [], 0
@@ -158,26 +159,32 @@ class Lab:
         return takes
 
     def boot(self):
+        initrd = '%s/%s.gz' % (CACHE, self.driver.partition('_')[0])
+        version = self.boot_from(initrd, 'nn_mtu=%d nn_ip4=%s nn_ip6=%s' % (self.segment_mtu, GUEST['4'], GUEST['6']), [
+            '-netdev', 'tap,id=n0,ifname=tap0,script=no,downscript=no',
+            '-device', 'virtio-net-pci,netdev=n0,romfile=,mac=52:54:00:4e:00:01,host_mtu=%d,%s' % (
+                self.segment_mtu, NO_OFFLOADS)], within=['ip', 'netns', 'exec', SW])
+        self.indexes = {line.split()[1]: int(line.split()[0]) for line in self.read('gids').splitlines()}
+        return version
+
+    def boot_from(self, initrd, words, options, within=()):
+        """Starts the guest and waits until it takes commands. words: for its init; options: QEMU's besides the usual.
+        The version of its kernel."""
         with open(CACHE + '/kernel.version') as f:
             version = f.read().strip()
-        append = ('console=ttyS0 quiet panic=1 mitigations=off tsc=reliable nn_driver=%s nn_mtu=%d nn_ip4=%s nn_ip6=%s'
-                  % (self.driver, self.segment_mtu, GUEST['4'], GUEST['6']))
-        initrd = '%s/%s.gz' % (CACHE, self.driver.partition('_')[0])
+        append = 'console=ttyS0 quiet panic=1 mitigations=off tsc=reliable nn_driver=%s %s' % (self.driver, words)
         guest = self.spawn(
-            ['ip', 'netns', 'exec', SW, 'qemu-system-x86_64', '-machine', 'q35,accel=tcg', '-cpu', 'max',
+            [*within, 'qemu-system-x86_64', '-machine', 'q35,accel=tcg', '-cpu', 'max',
              '-m', '512', '-display', 'none', '-monitor', 'none', '-serial', 'stdio', '-no-reboot', '-nodefaults',
              '-kernel', '%s/kernel/boot/vmlinuz-%s' % (CACHE, version), '-initrd', initrd,
-             '-append', append, '-fsdev', 'local,id=f0,path=%s,security_model=none' % self.share,
+             '-append', append.rstrip(), '-fsdev', 'local,id=f0,path=%s,security_model=none' % self.share,
              '-device', 'virtio-9p-pci,fsdev=f0,mount_tag=host',
-             '-object', 'rng-random,id=rng0,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng0',
-             '-netdev', 'tap,id=n0,ifname=tap0,script=no,downscript=no',
-             '-device', 'virtio-net-pci,netdev=n0,romfile=,mac=52:54:00:4e:00:01,host_mtu=%d,%s' % (
-                 self.segment_mtu, NO_OFFLOADS)], self.share + '/console')
+             '-object', 'rng-random,id=rng0,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng0', *options],
+            self.share + '/console')
         wait_for('boot of the guest', BOOT_SECONDS,
                  lambda: os.path.exists(self.share + '/booted') or guest.poll() is not None)
         if guest.poll() is not None:
             raise OSError('the guest ended while booting:\n' + self.read('console'))
-        self.indexes = {line.split()[1]: int(line.split()[0]) for line in self.read('gids').splitlines()}
         return version
 
     def read(self, name):
