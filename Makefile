@@ -274,6 +274,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@echo
 	@bench/processes
 	@echo
+	@bench/neighbours
+	@echo
 	@bench/guest
 	@echo
 	@bench/plots
