@@ -250,7 +250,7 @@ $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 bench: ## throughput against the raw port and kernel TCP, as ratios; floods, sockets, queue pairs, trains, captures
-	@test/tools/deps.sh build test tools interop
+	@test/tools/deps.sh build test tools interop verbs
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@bench/run
 	@echo

@@ -31,6 +31,13 @@ void host_port_place(const char *port, struct net_interface *out)
         (void)host_port_interface(&parsed, out, &why); /* one that is down is one, too */
 }
 
+bool host_port_is_iwarp(const char *port)
+{
+    struct host_port_name parsed;
+    struct nornic_error why;
+    return host_port_parse(port, &parsed, &why) == 0 && parsed.kind == HOST_PORT_IWARP;
+}
+
 /* FNV-1a. */
 static uint64_t hash(uint64_t so_far, const void *bytes, size_t count)
 {

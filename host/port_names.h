@@ -3,6 +3,7 @@
 #ifndef NORNIC_HOST_PORT_NAMES_H
 #define NORNIC_HOST_PORT_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "net/error.h"
@@ -23,6 +24,9 @@ void host_port_names(const char *listed, struct host_port_names *out);
 
 /* The interface that a port is on, up or not, as far as its name says it; all zero: there is none. */
 void host_port_place(const char *port, struct net_interface *out);
+
+/* Whether programs are to see an RNIC of iWARP there; else it is a channel adapter. */
+bool host_port_is_iwarp(const char *port);
 
 /* The same each time for one port of one machine, and no other's: an EUI-64 in network order, marked as
  * locally administered, made of the MAC of the interface, if there is one, and the port's name. */

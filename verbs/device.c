@@ -11,14 +11,12 @@
 
 #include "host/port_names.h"
 
-#define IWARP_PORT "iwarp:"
-
 static struct verbs_device *new_device(const char *port, int index)
 {
     struct verbs_device *device = calloc(1, sizeof *device);
     if (!device)
         return NULL;
-    bool is_iwarp = strncmp(port, IWARP_PORT, strlen(IWARP_PORT)) == 0;
+    bool is_iwarp = host_port_is_iwarp(port);
     device->base.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
     device->base.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
     device->index = index;

@@ -40,7 +40,8 @@ void run_devices(const struct host_port_names *ports, struct run_device devices[
     struct net_interface interface;
     for (unsigned i = 0; i < ports->count; i++) {
         struct run_device *device = &devices[i];
-        *device = (struct run_device){.guid = host_port_guid(ports->at[i])};
+        *device = (struct run_device){.guid = host_port_guid(ports->at[i]),
+                                      .is_iwarp = host_port_is_iwarp(ports->at[i])};
         snprintf(device->name, sizeof device->name, "nornic%u", i);
         snprintf(device->uverbs, sizeof device->uverbs, "uverbs%u", i);
         host_port_place(ports->at[i], &interface);
@@ -201,7 +202,7 @@ static int device_files(const char *sys_class, const struct run_device *device, 
 {
     struct writer to;
     if (begin(&to, why, "%s/infiniband/%s", sys_class, device->name) == 0) {
-        file(&to, "node_type", "1: CA");
+        file(&to, "node_type", "%s", device->is_iwarp ? "4: RNIC" : "1: CA");
         file(&to, "node_desc", "%s", device->name);
         file(&to, "fw_ver", "%s", nornic_version());
         guid_file(&to, "node_guid", device->guid);

@@ -15,6 +15,7 @@ struct run_device {
     uint64_t guid;      /* in network order */
     char interface[16]; /* "": nobody knows */
     bool is_up;
+    bool is_iwarp;
     bool has_gid[NORNIC_GID_MAX];
     struct nornic_gid gids[NORNIC_GID_MAX];
 };

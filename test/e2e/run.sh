@@ -59,6 +59,10 @@ run $here "${as_nobody[@]}" "$nornic" run --port udp:10.77.0.1 -- bash -c \
     'diff <(ibv_devinfo -v | sed -n "s/.*node_guid:[\t ]*//p") /sys/class/infiniband/nornic0/node_guid && echo the same'
 says guid_as_libibverbs_has_it 0 "the same"
 run $here "$nornic" run --port udp:10.77.0.1 -- true
+run $here "${as_nobody[@]}" "$nornic" run --files=always --port udp:10.77.0.1,iwarp:10.77.0.1 -- \
+    cat /sys/class/infiniband/nornic0/node_type /sys/class/infiniband/nornic1/node_type
+says node_types 0 "1: CA
+4: RNIC"
 if [ ! -e /sys/class/infiniband/nornic0 ]; then ok nothing_is_left; else notok nothing_is_left "of the files"; fi
 
 # where no namespace may be made: who has no rights, inside a namespace whose limit is none
