@@ -169,8 +169,6 @@ int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     struct nornic_dev *dev = verbs_own(cq->base.context)->dev;
-    if (verbs_is_inherited(cq->base.context))
-        return -EIO;
     unsigned idle = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed);
     int state = verbs_hold();
     bool did = nornic_dev_progress(dev);
@@ -181,8 +179,11 @@ static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
     return nornic_cq_poll(cq->nornic, wcs, n);
 }
 
+/* What a parent had not polled at a fork is the parent's, and so is the lock around it. */
 static int take_now(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
+    if (verbs_is_inherited(cq->base.context))
+        return -EIO;
     int got = nornic_cq_poll(cq->nornic, wcs, n);
     return got ? got : poll_again(cq, wcs, n);
 }

@@ -2,6 +2,7 @@
 /* Programs that fork, that race, and that end in the middle: nobody else may notice. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -162,6 +163,8 @@ static void *read_events(void *arg)
 Test(hostile, a_destruction_races_with_events)
 {
     pthread_t thread;
+    int flags = fcntl(pair_ctx->async_fd, F_GETFL);
+    fcntl(pair_ctx->async_fd, F_SETFL, flags | O_NONBLOCK); /* an event may go with its queue pair after the poll */
     cr_assert_eq(pthread_create(&thread, NULL, read_events, NULL), 0);
     for (int i = 0; i < 50; i++) {
         struct pair pair = pair_make();
