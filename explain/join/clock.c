@@ -226,13 +226,16 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What a slope leaves for the offset above (`sign` 1) or below (-1), but for the quickest sixteenth. */
+/* What a slope leaves for the offset above (`sign` 1) or below (-1), but for the quickest sixteenth; of no
+ * points anything. */
 static double nearly_all(struct points p, double sign, double slope)
 {
     double values[SAMPLES_MAX];
     size_t every = p.count / SAMPLES_MAX + 1, n = 0;
     for (size_t i = 0; i < p.count; i += every)
         values[n++] = sign * (p.at[i].y - slope * p.at[i].x);
+    if (n == 0)
+        return -sign * INFINITY;
     qsort(values, n, sizeof *values, by_value);
     return sign * values[n / STRAYS_OF];
 }

@@ -202,6 +202,7 @@ def fin_cuts(port, *_):
     """Our FIN ends the connection at once: what is owed to our READs is not sent any more (RFC 5044 allows half closed
     streams)."""
     peer, _ = connect(port)
+    peer.tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)     # READs and FIN in one segment
     for _ in range(4):
         peer.put_read(1, 0, 0)      # READs of no octets: any STag does
     found, end = peer.end()

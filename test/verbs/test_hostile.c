@@ -164,7 +164,7 @@ Test(hostile, a_destruction_races_with_events)
 {
     pthread_t thread;
     int flags = fcntl(pair_ctx->async_fd, F_GETFL);
-    fcntl(pair_ctx->async_fd, F_SETFL, flags | O_NONBLOCK); /* an event may go with its queue pair after the poll */
+    fcntl(pair_ctx->async_fd, F_SETFL, flags | O_NONBLOCK); /* an event may go with its queue pair */
     cr_assert_eq(pthread_create(&thread, NULL, read_events, NULL), 0);
     for (int i = 0; i < 50; i++) {
         struct pair pair = pair_make();
