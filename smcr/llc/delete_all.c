@@ -2,7 +2,7 @@
 /* DELETE LINK of all links: the end of a group that the peer is told of. SMCR section 18, rows 14 and 15. */
 #include "smcr/llc/flow.h"
 
-#define LINGER_PART 8 /* of llc_ns */
+#define LINGER_PART 4 /* of llc_ns */
 
 static struct smcr_link *next_to_try(struct smcr_group *group)
 {
