@@ -31,13 +31,15 @@ static int need_port(const struct rsock *s)
 {
     if (s->datagrams->has_port)
         return 0;
-    struct sockaddr_storage own = {.ss_family = (sa_family_t)s->family};
+    struct sockaddr_storage own;
+    memset(&own, 0, sizeof own);
+    own.ss_family = (sa_family_t)s->family;
     socklen_t len = sizeof own;
     if (getsockname(s->datagrams->udp, (struct sockaddr *)&own, &len))
         return errno;
     in_port_t port = s->family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
                                            : ((struct sockaddr_in *)&own)->sin_port;
-    if (!port && bind(s->datagrams->udp, (struct sockaddr *)&own, len))
+    if (port == 0 && bind(s->datagrams->udp, (struct sockaddr *)&own, len))
         return errno;
     s->datagrams->has_port = true;
     return 0;
