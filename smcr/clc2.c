@@ -27,8 +27,8 @@ int smcr_eid_parse(const char *text, uint8_t out[SMCR_EID_LEN])
     for (size_t i = 0; i < len; i++)
         if (!is_eid_char(text[i]))
             return -EINVAL;
-    memset(out, ' ', SMCR_EID_LEN);
-    memcpy(out, text, len);
+    for (size_t i = 0; i < SMCR_EID_LEN; i++)
+        out[i] = i < len ? (uint8_t)text[i] : ' ';
     return 0;
 }
 

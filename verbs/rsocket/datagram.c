@@ -218,7 +218,7 @@ static int own_towards(const struct rsock *s, const struct sockaddr_storage *pee
 
 static int need_qp(struct rsock *s, const struct sockaddr_storage *peer, struct ds_qp **out)
 {
-    struct sockaddr_storage own;
+    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
     int err = own_towards(s, peer, &own);
     for (*out = LIST_FIRST(&s->datagrams->qps); !err && *out; *out = LIST_NEXT(*out, entry))
         if (is_same(&(*out)->own, &own, true))
@@ -315,7 +315,7 @@ static void take_udp(struct rsock *s, const struct sockaddr_storage *from, const
 static bool poll_udp(struct rsock *s)
 {
     uint8_t bytes[DS_UDP_HEADER_V6 + DS_DATAGRAM_MAX];
-    struct sockaddr_storage from;
+    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
     bool has_any = false;
     for (;;) {
         socklen_t from_bytes = sizeof from;
@@ -330,7 +330,7 @@ static bool poll_udp(struct rsock *s)
 
 static void take_receive(struct rsock *s, struct ds_qp *qp, const struct ibv_wc *wc)
 {
-    struct sockaddr_storage from;
+    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
     uint32_t slot = (uint32_t)wc->wr_id;
     const uint8_t *bytes = qp->recv.bytes + (size_t)slot * SLOT_BYTES + GRH_BYTES;
     if (wc->status != IBV_WC_SUCCESS)
