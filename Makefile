@@ -38,12 +38,14 @@ LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
 ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
            explain/flow explain/smc explain/tcp explain/iwarp explain/join explain/show explain/story explain/page \
-           explain/replay explain/replay/smc explain/replay/iwarp base host
+           explain/replay explain/replay/smc explain/replay/iwarp base host service
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it
 VERBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/*.c))
 CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c verbs/rsocket/*.c))
+# what is put before the C library's socket calls, with the program's half of the service (service/borrow.h)
+PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/*.c service/borrow*.c)) $(BUILD)/base/tcp_only.o
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
 # what a program includes: nornic/nornic.h has it all
 API_HEADERS    := $(filter-out nornic/engine.h,$(wildcard nornic/*.h))
@@ -58,7 +60,7 @@ ENGINE_HEADERS := nornic/engine.h net/port.h xdp/xdp.h \
 PUBLIC_HEADERS := $(API_HEADERS) $(ENGINE_HEADERS)
 
 .PHONY: all help
-all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) verbs ## build/nornic, build/libnornic.a, build/lib
+all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) verbs preload ## build/nornic, build/libnornic.a, build/lib
 	@:
 
 help: ## this list
@@ -74,20 +76,38 @@ $(BUILD)/libnornic.so: $(LIB_OBJ) nornic.map
 	$(Q)$(CC) -shared -Wl,-soname,libnornic.so.0 -Wl,--version-script=nornic.map -Wl,-z,defs $(ALL_LDFLAGS) \
 	    -o $@ $(LIB_OBJ) $(LIBS)
 
-# their names stand in version nodes, as programs ask for them; whatever else is inside stays there
+# their names stand in version nodes, as programs ask for them; whatever else is inside stays there. A program that
+# unloads them keeps their code (nodelete): threads of devices that are open run in it
 .PHONY: verbs
 verbs: $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
 
 $(BUILD)/lib/libibverbs.so.1: $(VERBS_OBJ) $(BUILD)/libnornic.a verbs/libibverbs.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=verbs/libibverbs.map \
-	    -Wl,-Bsymbolic -Wl,-z,defs -Wl,--undefined=nornic_cm_open $(ALL_LDFLAGS) -o $@ $(VERBS_OBJ) \
+	    -Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,nodelete -Wl,--undefined=nornic_cm_open $(ALL_LDFLAGS) -o $@ $(VERBS_OBJ) \
 	    $(BUILD)/libnornic.a $(LIBS)
 
 $(BUILD)/lib/librdmacm.so.1: $(CMA_OBJ) $(BUILD)/lib/libibverbs.so.1 verbs/cm/librdmacm.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -shared -Wl,-soname,librdmacm.so.1 -Wl,--version-script=verbs/cm/librdmacm.map \
-	    -Wl,-Bsymbolic -Wl,-z,defs $(ALL_LDFLAGS) -o $@ $(CMA_OBJ) $(BUILD)/lib/libibverbs.so.1
+	    -Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(CMA_OBJ) $(BUILD)/lib/libibverbs.so.1
+
+# its functions may be unwound through when a thread is cancelled, so it has the tables for that
+.PHONY: preload
+preload: $(BUILD)/lib/libnornic-sockets.so
+
+PRELOAD_LD = $(CC) -shared -Wl,--version-script=preload/sockets.map -Wl,-z,defs $(ALL_LDFLAGS)
+$(filter $(BUILD)/preload/%,$(PRELOAD_OBJ)): ALL_CFLAGS += -fexceptions -fvisibility=hidden -ftls-model=initial-exec
+$(BUILD)/lib/libnornic-sockets.so: $(PRELOAD_OBJ) preload/sockets.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(PRELOAD_LD) -o $@ $(PRELOAD_OBJ)
+
+# for its tests: the kernel's TCP in the place of the service
+PRELOAD_DOUBLE := $(BUILD)/test/preload/sockets-over-tcp.so
+$(PRELOAD_DOUBLE): $(filter-out $(BUILD)/service/%,$(PRELOAD_OBJ)) preload/sockets.map \
+                   $(BUILD)/test/preload/double/over_tcp.o
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(PRELOAD_LD) -o $@ $(filter %.o,$^)
 
 $(BUILD)/nornic: $(CLI_OBJ) $(BUILD)/libnornic.a
 	$(call say,LD,$@)
@@ -144,7 +164,9 @@ $(BUILD)/test/sim_parts.a: $(SIM_PARTS:%.c=$(BUILD)/%.o)
 
 define test_program
 $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
-                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(if $(filter verbs,$(1)),$(VERBS_OBJ)) \
+                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) \
+                        $(if $(filter verbs,$(1)),$(VERBS_OBJ) $(CMA_OBJ)) \
+                        $(if $(filter preload,$(1)),$(addprefix $(BUILD)/preload/,fds.o libc.o decline.o)) \
                         $(if $(filter explain explain_truth,$(1)),$(BUILD)/test/sim_parts.a) $(BUILD)/test/smcr_pair.a \
                         $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
@@ -162,11 +184,26 @@ $(EXPLAIN_TRUTH): $(BUILD)/test/explain_truth/tool/truth.o \
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -ljson-c -lcriterion
 
+# a program that borrows connections of a service, and nothing of nornic but that: the program's half alone
+BORROW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard service/borrow_*.c))
+SERVICE_PEER := $(BUILD)/test/service_peer/peer
+$(SERVICE_PEER): $(BUILD)/test/service_peer/peer.o $(BORROW_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
 .PHONY: deps tests test check
 deps: ## install the Debian packages that are missing (as root)
 	@test/tools/deps.sh build test tools
 
-tests: $(TEST_BIN) $(EXPLAIN_TRUTH) examples ## build the test programs
+# programs of the verbs ABI, which know nothing of nornic: linked with the two libraries as any other is
+VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,hostile unload)
+$(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/%.o | verbs
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
+
+TEST_PROGRAMS := $(VERBS_PROGRAMS) $(SERVICE_PEER) $(PRELOAD_DOUBLE)
+
+tests: $(TEST_BIN) $(EXPLAIN_TRUTH) $(TEST_PROGRAMS) examples ## build the test programs
 
 # --- examples: each is one file, compiled as its reader would: only <nornic/...> and the library ---
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
@@ -177,6 +214,17 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libnornic.a
 
 .PHONY: examples
 examples: $(EXAMPLES) ## build the examples, build/examples/NAME
+
+# test/interop/smctalk.c over nornic's sockets; the guest has it over the kernel's (mkinitrd)
+SMCTALK := $(BUILD)/test/interop/smctalk
+$(SMCTALK): test/interop/smctalk.c $(BUILD)/libnornic.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) $(SANFLAGS) -DNORNIC_SOCKETS -MMD -MP -I. -o $@ $< \
+	    $(BUILD)/libnornic.a $(ALL_LDFLAGS) $(LIBS)
+# and over the C library's, for `nornic run --smc`
+$(SMCTALK)-tcp: test/interop/smctalk.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -o $@ $<
 
 # without root the tools stay optional: what needs them is skipped, and counted
 test: ## install packages (as root), build, run every test
@@ -193,15 +241,18 @@ check: all ## format, linters, layering, symbols, conformance table
 
 # --- fuzzing: test/fuzz/fuzz_NAME.c becomes build/fuzz/NAME; its corpus is test/fuzz/corpus/NAME ---
 FUZZ_BIN := $(patsubst test/fuzz/fuzz_%.c,build/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
-FUZZ_OWN := $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/fuzz/fuzz_%,$(wildcard test/fuzz/*.c))) \
-             $(BUILD)/verbs/fault_parse.o # of libibverbs, which is not of the library
+FUZZ_OWN := $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/fuzz/fuzz_%,$(wildcard test/fuzz/*.c)))
+# of libibverbs and librdmacm, which are not of the library: targets that name them link them
+$(BUILD)/test/verbs_parts.a: $(VERBS_OBJ) $(CMA_OBJ)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
 .PHONY: fuzzers fuzz
 fuzzers:
 	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
 	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
 
 build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a \
-              $(BUILD)/libnornic.a
+              $(BUILD)/test/verbs_parts.a $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ $^ $(LIBS)
 
@@ -217,7 +268,7 @@ demo: ## two network namespaces, RDMA over AF_XDP between them, step by step
 
 interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
 	@test/tools/deps.sh build test interop
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(SMCTALK) $(SMCTALK)-tcp
 	@test/interop/run
 
 .PHONY: interop-iwarp
@@ -226,10 +277,15 @@ interop-iwarp: all ## the same with software iWARP alone
 	@test/interop/run iwarp siw
 
 .PHONY: verbs-test
-verbs-test: ## UCX, libfabric, Open MPI, MPICH over build/lib (root installs them)
+verbs-test: ## UCX, MPI, perftest, fio, tgt, ... over build/lib (root installs them)
 	@test/tools/deps.sh build verbs
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@test/verbs/programs/run
+
+.PHONY: preload-test
+preload-test: all ## programs for TCP sockets by SMC-R (root installs them)
+	@test/tools/deps.sh build preload
+	@test/preload/programs smc
 
 .PHONY: incast-plot
 incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/incast.svg
@@ -244,23 +300,33 @@ explain-shots: all ## draw docs/explain-*.png: the pages of `nornic explain --ht
 explain-truth: $(EXPLAIN_TRUTH) ## judge what explain says of simulated runs, and write the table in docs/explain.md
 	$(Q)$(EXPLAIN_TRUTH) table docs/explain.md
 
-BENCHES := $(addprefix $(BUILD)/bench/,blast datagrams flooder iwarp_load ping scale socket_load trains)
+BENCHES := $(addprefix $(BUILD)/bench/,blast bogus bounce datagrams flooder iwarp_load ping scale socket_load trains)
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+# with libibverbs inside, so that it can make the same calls of nornic's own API on the same queue pair
+$(BUILD)/bench/verbs_calls: $(BUILD)/bench/verbs_calls.o $(VERBS_OBJ) $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 bench: ## throughput against the raw port and kernel TCP, as ratios; floods, sockets, queue pairs, trains, captures
-	@test/tools/deps.sh build test tools interop verbs
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@test/tools/deps.sh build test tools interop verbs preload
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(BUILD)/bench/verbs_calls
 	@bench/run
 	@echo
 	@bench/udp
 	@echo
 	@bench/latency
 	@echo
+	@bench/latency --layers
+	@echo
 	@bench/flood
 	@echo
+	@bench/flood --costs
+	@echo
 	@bench/sockets
+	@echo
+	@bench/preload
 	@echo
 	@bench/iwarp
 	@echo
@@ -275,6 +341,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@bench/processes
 	@echo
 	@bench/neighbours
+	@echo
+	@bench/verbs
 	@echo
 	@bench/guest
 	@echo
@@ -291,14 +359,15 @@ INSTALLED_HEADERS := $(patsubst %,$(DEST)/include/nornic/%,$(PUBLIC_HEADERS:norn
 BASH_COMPLETION := bash-completion/completions/nornic.bash
 COMPLETIONS     := $(BASH_COMPLETION) zsh/site-functions/_nornic fish/vendor_completions.d/nornic.fish
 .PHONY: install uninstall
-install: all verbs $(BUILD)/libnornic.so ## command, library, headers, man page, completions into DESTDIR and PREFIX
+install: all $(BUILD)/libnornic.so ## command, library, headers, man page, completions into DESTDIR and PREFIX
 	$(Q)install -d $(DEST)/{bin,share/man/man1} $(LIB)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
 	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
 	$(Q)install -m644 $(BUILD)/libnornic.a $(LIB)/
 	$(Q)install -m755 $(BUILD)/libnornic.so $(LIB)/libnornic.so.$(VERSION)
 	$(Q)ln -sf libnornic.so.$(VERSION) $(LIB)/libnornic.so.0
 	$(Q)ln -sf libnornic.so.0 $(LIB)/libnornic.so
-	$(Q)install -Dm755 -t $(VERBS_LIB) $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
+	$(Q)install -Dm755 -t $(VERBS_LIB) $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1 \
+	    $(BUILD)/lib/libnornic-sockets.so
 	$(Q)$(foreach h,$(PUBLIC_HEADERS),sed -E 's|^#include "(nornic/)?(.*)"|#include <nornic/\2>|' $(h) | \
 	    install -m644 /dev/stdin $(DEST)/include/nornic/$(h:nornic/%=%) &&) true
 	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@LIBDIR@|$(libdir)|; s|@VERSION@|$(VERSION)|' nornic.pc.in \

@@ -11,12 +11,11 @@
 #define _GNU_SOURCE /* setns(), program_invocation_short_name */
 #include "bench/pair.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench/netns.h"
 #include "net/kernel.h"
 #include "net/udp_frame.h"
 #include "net/udp_port.h"
@@ -65,16 +64,6 @@ struct took {
     double amount; /* bytes; of a row with small messages: messages */
 };
 
-static void enter(int side)
-{
-    char path[128];
-    snprintf(path, sizeof path, "/run/netns/%s", netns[side]);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    check(fd < 0 ? -errno : 0, path);
-    check(setns(fd, CLONE_NEWNET) < 0 ? -errno : 0, "network namespace");
-    close(fd);
-}
-
 static uint64_t spent(uint64_t *since_ns)
 {
     uint64_t before_ns = *since_ns;
@@ -91,7 +80,7 @@ static struct took run_nornic(const struct load *load)
     for (int i = 0; i < 2; i++) {
         struct net_interface interface;
         const struct nornic_gid gid = gid_of(load, i);
-        enter(i);
+        enter_netns(netns[i]);
         check(net_interface_get(i ? "nn1" : "nn0", &interface, &why), "interface");
         check(net_udp_open(&(struct net_udp_config){.interface = &interface, .addr = gid.addr}, &ports[i],
                            &why),
@@ -121,7 +110,7 @@ static struct took run_nornic(const struct load *load)
 static int open_socket(int side, int type, struct sockaddr_in *me)
 {
     int on = 1, bytes = SOCKET_BYTES;
-    enter(side);
+    enter_netns(netns[side]);
     int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     check(fd < 0 ? -errno : 0, "socket");
     *me = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(18516)};
@@ -305,7 +294,7 @@ int main(int argc, char **argv)
     struct nornic_error why;
     netns[0] = argv[1];
     netns[1] = argv[2];
-    enter(0);
+    enter_netns(netns[0]);
     check(net_interface_get("nn0", &interface, &why), "interface");
     mtu_bytes = interface.mtu_bytes;
     for (unsigned r = 0; r < REPETITIONS; r++)

@@ -4,9 +4,10 @@
  *     iwarp_load serve PORT               waits for one client; PORT as "iwarp:10.77.0.2"
  *     iwarp_load write|echo PORT PEER BYTES SECONDS
  *
- * `write`: RDMA WRITEs of so many bytes, 32 of them under way, and Mbit/s of payload. `echo`: SENDs there
- * and back, one at a time, and the median in microseconds. --no-crc, --markers before the other words, on
- * both sides. One line of JSON. */
+ * `write`: RDMA WRITEs of so many bytes, 32 of them under way, and Mbit/s of payload: through 8 MiB in turn,
+ * or with --one-buffer always of the same memory, to the same. `echo`: SENDs there and back, one at a time,
+ * and the median in microseconds; with --busy a side that waits never sleeps. --no-crc, --markers and these
+ * before the other words, on both sides. One line of JSON. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,6 @@
 #define SERVICE_PORT 18716
 #define MEMORY_BYTES (8u << 20)
 #define DEPTH        32u
-#define SPINS        20 /* rounds without anything to do, before it sleeps */
 #define WAIT_NS      (10 * NS_PER_S)
 #define SAMPLES_MAX  1000000u
 
@@ -33,6 +33,8 @@ struct end {
     struct nornic_mr *mr;
     struct nornic_qp *qp;
     uint8_t *memory;
+    bool has_one_buffer;
+    bool is_busy;
 };
 
 /* What the server says in its Reply. */
@@ -128,11 +130,11 @@ static void post(struct end *e, enum nornic_wr_opcode opcode, uint32_t bytes, co
 static int wait_for(struct end *e, struct nornic_wc *wcs, unsigned n)
 {
     int got;
-    for (unsigned idle = 0; (got = nornic_cq_poll(e->cq, wcs, n)) == 0;) {
-        idle = nornic_dev_progress(e->dev) ? 0 : idle + 1;
-        if (idle > SPINS)
-            nornic_dev_wait(e->dev, NS_PER_MS);
-    }
+    while ((got = nornic_cq_poll(e->cq, wcs, n)) == 0)
+        if (e->is_busy)
+            (void)host_dev_progress_for(host_dev_of(e->dev), host_cq_of(e->cq));
+        else
+            host_dev_wait_for(host_dev_of(e->dev), host_cq_of(e->cq), WAIT_NS);
     need(got, "poll");
     for (int i = 0; i < got; i++)
         if (wcs[i].status != NORNIC_WC_SUCCESS)
@@ -195,7 +197,7 @@ static void run_write(struct end *e, const struct advert *to, uint32_t bytes, ui
 {
     struct nornic_wc wcs[DEPTH];
     uint64_t start_ns = host_now_ns(), done = 0, now_ns;
-    uint32_t slots = MEMORY_BYTES / bytes, next = 0;
+    uint32_t slots = e->has_one_buffer ? 1 : MEMORY_BYTES / bytes, next = 0;
     for (unsigned i = 0; i < DEPTH; i++, next++)
         post(e, NORNIC_WR_RDMA_WRITE, bytes, to, next % slots * bytes);
     do {
@@ -244,12 +246,16 @@ int main(int argc, char **argv)
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         iwarp.no_crc |= strcmp(argv[i], "--no-crc") == 0;
         iwarp.markers |= strcmp(argv[i], "--markers") == 0;
+        e.has_one_buffer |= strcmp(argv[i], "--one-buffer") == 0;
+        e.is_busy |= strcmp(argv[i], "--busy") == 0;
     }
     bool is_server = argc == i + 2 && strcmp(argv[i], "serve") == 0;
     bool is_write = argc == i + 5 && strcmp(argv[i], "write") == 0;
     bool is_echo = argc == i + 5 && strcmp(argv[i], "echo") == 0;
     if (!is_server && !is_write && !is_echo) {
-        fputs("iwarp_load [--no-crc] serve PORT | write|echo PORT PEER BYTES SECONDS\n", stderr);
+        fputs("iwarp_load [--no-crc] [--markers] [--one-buffer] [--busy] serve PORT |\n"
+              "           write|echo PORT PEER BYTES SECONDS\n",
+              stderr);
         return 2;
     }
     open_end(&e, argv[i + 1], &iwarp);

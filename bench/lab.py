@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -42,6 +43,7 @@ class Lab:
         return self
 
     def __exit__(self, *_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # timeout(1) sends it to the process and to its group
         for process in self.running:
             if process.poll() is None:
                 process.kill()
@@ -53,9 +55,9 @@ class Lab:
         links = json.loads(ip("-n", self.names[side], "-j", "link", "show", f"nn{side}"))
         return links[0]["address"]
 
-    def start(self, side, *command):
+    def start(self, side, *command, stdin=None):
         process = subprocess.Popen(["ip", "netns", "exec", self.names[side], *map(str, command)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    preexec_fn=lambda: os.sched_setaffinity(0, cpus_of(side)))
         self.running.append(process)
         return process

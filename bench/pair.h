@@ -119,8 +119,8 @@ static inline void close_pair(struct pair *p)
     }
 }
 
-/* What a driver of a device does in a round. */
-static inline void progress(struct side *s, uint64_t now_ns)
+/* The first half of what a driver of a device does in a round: frames in, timers. */
+static inline void take_in(struct side *s, uint64_t now_ns)
 {
     struct net_frame frames[NET_BURST];
     unsigned n = net_port_rx_burst(s->port, frames, NET_BURST, now_ns);
@@ -130,13 +130,25 @@ static inline void progress(struct side *s, uint64_t now_ns)
     }
     if (roce_dev_deadline_ns(s->dev) <= now_ns)
         roce_dev_expire(s->dev, now_ns);
+}
+
+/* The second: frames out, in bursts of `most` buffers. */
+static inline void give_out(struct side *s, unsigned most, uint64_t now_ns)
+{
+    struct net_frame frames[NET_BURST];
     for (unsigned bursts = 0; bursts < 4 && roce_dev_tx_pending(s->dev); bursts++) {
-        n = net_port_tx_reserve_trains(s->port, frames, NET_BURST, s->port->limits.train_tx_bytes);
+        unsigned n = net_port_tx_reserve_trains(s->port, frames, most, s->port->limits.train_tx_bytes);
         if (n == 0)
             return;
         unsigned used = roce_dev_tx(s->dev, frames, n, now_ns);
         net_port_tx_flush(s->port, frames, used, now_ns);
     }
+}
+
+static inline void progress(struct side *s, uint64_t now_ns)
+{
+    take_in(s, now_ns);
+    give_out(s, NET_BURST, now_ns);
 }
 
 /* Posts a message of side 0, whose queue pairs take turns. Messages go through the memory of both, one behind

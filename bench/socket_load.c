@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a measurement over stream sockets, the same over kernel TCP and over SMC-R.
  *
- *   socket_load tcp|PORT[,PORT] serve|drive WHAT ADDR TCP_PORT BYTES AMOUNT
+ *   socket_load tcp|lent|PORT[,PORT] serve|drive WHAT ADDR TCP_PORT BYTES AMOUNT
  *
  * The server prints READY, then a JSON object; the client a JSON object. Both get the same arguments.
- * PORT: xdp:IFACE or packet:IFACE. WHAT:
+ * `lent` makes the calls of `tcp`, and fails where the connection was not lent by a service after all: for
+ * `nornic run --smc`. PORT: xdp:IFACE or packet:IFACE. WHAT:
  *   stream   one connection, writes of BYTES for AMOUNT seconds; the server measures
  *   echo     one connection, AMOUNT requests of BYTES, each answered with as many
  *   connect  AMOUNT connections, one after the other, each with a byte both ways
  *   many     AMOUNT connections at once, each with MANY_ROUNDS requests of BYTES under way in turn
+ *   idle     AMOUNT connections at once, each with one request of BYTES; then the client prints READY and
+ *            both wait for the end of their standard input
  *
  * All but `stream` set TCP_NODELAY. Both ends use blocking calls, but for the server of `many`, which waits
  * with epoll. */
@@ -21,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,7 +56,7 @@ static const struct calls over_smc = {nornic_socket,     nornic_bind,    nornic_
 
 struct load {
     const struct calls *calls;
-    bool is_smc;
+    bool is_smc, is_lent;
     const char *what;
     struct sockaddr_in addr;
     size_t bytes;
@@ -74,10 +78,25 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* What is measured must be what is asked for. */
+/* The kernel, past the library that is preloaded, sees a UNIX socket where a lent connection is. */
+static void check_lent(int fd)
+{
+    struct sockaddr_storage name;
+    socklen_t len_bytes = sizeof name;
+    if (syscall(SYS_getsockname, fd, &name, &len_bytes) != 0)
+        fail("getsockname");
+    if (name.ss_family == AF_UNIX)
+        return;
+    fprintf(stderr, "socket_load: not over SMC-R: the connection is not lent (NORNIC_TRACE=1 says why)\n");
+    exit(1);
+}
+
+/* What is measured must be what is asked for. After a byte has come, which is when it is settled. */
 static void check_path(const struct load *load, int fd)
 {
     struct nornic_socket_info info;
+    if (load->is_lent)
+        check_lent(fd);
     if (!load->is_smc)
         return;
     if (nornic_socket_info(fd, &info) != 0)
@@ -162,7 +181,6 @@ static void serve_stream(const struct load *load, int listener)
 static void drive_stream(const struct load *load)
 {
     int fd = dial(load);
-    check_path(load, fd);
     uint64_t end_ns = now_ns() + (uint64_t)(load->amount * NS_PER_S), writes = 0;
     while (now_ns() < end_ns) {
         write_all(load, fd, load->bytes);
@@ -171,6 +189,7 @@ static void drive_stream(const struct load *load)
     if (load->calls->shutdown(fd, SHUT_WR) < 0)
         fail("shutdown");
     read_all(load, fd, 1);
+    check_path(load, fd);
     load->calls->close(fd);
     printf("{\"writes\": %llu}\n", (unsigned long long)writes);
 }
@@ -201,7 +220,6 @@ static void drive_echo(const struct load *load)
     if (!took_ns)
         fail("memory");
     int fd = dial(load);
-    check_path(load, fd);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t start_ns = now_ns();
         write_all(load, fd, load->bytes);
@@ -211,6 +229,7 @@ static void drive_echo(const struct load *load)
         }
         took_ns[i] = (uint32_t)(now_ns() - start_ns);
     }
+    check_path(load, fd);
     load->calls->close(fd);
     qsort(took_ns, count, sizeof *took_ns, by_value);
     uint32_t median_ns = took_ns[count / 2], p99_ns = took_ns[(uint64_t)count * 99 / 100];
@@ -238,10 +257,10 @@ static void drive_connect(const struct load *load)
     uint64_t start_ns = now_ns();
     for (uint32_t i = 0; i < (uint32_t)load->amount; i++) {
         int fd = dial(load);
-        if (i == 0)
-            check_path(load, fd);
         write_all(load, fd, 1);
         read_all(load, fd, 1);
+        if (i == 0)
+            check_path(load, fd);
         load->calls->close(fd);
     }
     printf("{\"per_s\": %.1f}\n", load->amount / ((double)(now_ns() - start_ns) / NS_PER_S));
@@ -293,7 +312,6 @@ static void drive_many(const struct load *load)
     for (uint32_t i = 0; i < count; i++)
         fds[i] = dial(load);
     uint64_t open_ns = now_ns();
-    check_path(load, fds[count - 1]);
     for (unsigned round = 0; round < MANY_ROUNDS; round++) {
         for (uint32_t i = 0; i < count; i++)
             write_all(load, fds[i], load->bytes);
@@ -301,12 +319,49 @@ static void drive_many(const struct load *load)
             read_all(load, fds[i], load->bytes);
     }
     uint64_t end_ns = now_ns();
+    check_path(load, fds[count - 1]);
     for (uint32_t i = 0; i < count; i++)
         load->calls->close(fds[i]);
     free(fds);
     printf("{\"opened_per_s\": %.1f, \"requests_per_s\": %.1f}\n",
            count / ((double)(open_ns - start_ns) / NS_PER_S),
            (double)count * MANY_ROUNDS / ((double)(end_ns - open_ns) / NS_PER_S));
+}
+
+/* --- idle --- */
+
+static void wait_for_stdin(void)
+{
+    char byte;
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+}
+
+/* Each connection has a request behind it, and all stay. */
+static void serve_idle(const struct load *load, int listener)
+{
+    for (uint32_t i = 0; i < (uint32_t)load->amount; i++) {
+        int fd = take(load, listener);
+        if (read_all(load, fd, load->bytes))
+            write_all(load, fd, load->bytes);
+    }
+    wait_for_stdin();
+    printf("{}\n");
+}
+
+static void drive_idle(const struct load *load)
+{
+    int fd = -1;
+    for (uint32_t i = 0; i < (uint32_t)load->amount; i++) {
+        fd = dial(load);
+        write_all(load, fd, load->bytes);
+        read_all(load, fd, load->bytes);
+    }
+    check_path(load, fd);
+    puts("READY");
+    fflush(stdout);
+    wait_for_stdin();
+    printf("{}\n");
 }
 
 /* --- what there is --- */
@@ -318,7 +373,8 @@ static const struct {
 } kinds[] = {{"stream", serve_stream, drive_stream},
              {"echo", serve_echo, drive_echo},
              {"connect", serve_connect, drive_connect},
-             {"many", serve_many, drive_many}};
+             {"many", serve_many, drive_many},
+             {"idle", serve_idle, drive_idle}};
 
 static int listen_on(const struct load *load)
 {
@@ -349,10 +405,13 @@ int main(int argc, char **argv)
 {
     bool serves = argc > 2 && strcmp(argv[2], "serve") == 0;
     if (argc != 8) {
-        fprintf(stderr, "usage: socket_load tcp|PORT[,PORT] serve|drive WHAT ADDR TCP_PORT BYTES AMOUNT\n");
+        fprintf(stderr,
+                "usage: socket_load tcp|lent|PORT[,PORT] serve|drive WHAT ADDR TCP_PORT BYTES AMOUNT\n");
         return 2;
     }
-    struct load load = {.is_smc = strcmp(argv[1], "tcp") != 0,
+    bool is_lent = strcmp(argv[1], "lent") == 0;
+    struct load load = {.is_smc = strcmp(argv[1], "tcp") != 0 && !is_lent,
+                        .is_lent = is_lent,
                         .what = argv[3],
                         .addr = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[5]))},
                         .bytes = strtoul(argv[6], NULL, 10),

@@ -18,6 +18,7 @@
 
 #define UNSEEN_MAX 16   /* pairs of addresses that are told apart */
 #define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
+#define SAME_MOST  16   /* times that a flow shows to be another, that are followed */
 
 /* Between which addresses of which network packets were cut within their headers: what these were is not
  * known. */
@@ -151,7 +152,9 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
 {
     unsigned direction;
     const struct roce_pkt *pkt = &packet->roce;
+    a->flows.exchanged = (struct explain_exchange){0};
     struct explain_pair *pair = explain_pair_of(&a->flows, packet, &direction);
+    m->exchanged = a->flows.exchanged;
     if (!pair) {
         snprintf(m->words, sizeof m->words, "%s", pkt->op->name ? pkt->op->name : "reserved opcode");
         return;
@@ -426,7 +429,24 @@ uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
 {
     const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
-    return p ? &p->shown : NULL;
+    return p && !p->same_as ? &p->shown : NULL;
+}
+
+struct explain_same explain_analysis_flow_is(const struct explain_analysis *a, uint32_t index)
+{
+    struct explain_same same = {.flow = index};
+    const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
+    for (unsigned i = 0; i < SAME_MOST && p && p->same_as; i++) {
+        same.flow = p->same_as;
+        same.is_turned ^= p->is_same_turned;
+        p = explain_pair_by_index(&a->flows, same.flow);
+    }
+    return same;
+}
+
+uint32_t explain_analysis_flow_total(const struct explain_analysis *a)
+{
+    return a->flows.flow_count - a->flows.same_count;
 }
 
 const struct explain_forgotten *explain_analysis_forgotten(const struct explain_analysis *a)

@@ -28,12 +28,21 @@ void explain_analysis_next(struct explain_analysis *analysis, struct explain_pac
 unsigned explain_analysis_end(struct explain_analysis *analysis, struct explain_finding *findings,
                               unsigned max);
 
-/* Flows by index 1..count; those that were forgotten for room are NULL. */
+/* Flows by index 1..count; those that were forgotten for room, or showed to be another, are NULL. */
 uint32_t explain_analysis_flow_count(const struct explain_analysis *analysis);
 const struct explain_forgotten *explain_analysis_forgotten(const struct explain_analysis *analysis);
 /* Packets that the capture holds more than once, and that are counted once. */
 const struct explain_seen_twice *explain_analysis_twice(const struct explain_analysis *analysis);
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *analysis, uint32_t index);
+/* The flow that it showed to be, or itself: before answers came, the requests of the two ends of a queue pair
+ * may have counted as two. */
+struct explain_same {
+    uint32_t flow;
+    bool is_turned; /* its direction 0 is direction 1 of that */
+};
+struct explain_same explain_analysis_flow_is(const struct explain_analysis *analysis, uint32_t index);
+/* How many flows there are or were: of the count those that are no others. */
+uint32_t explain_analysis_flow_total(const struct explain_analysis *analysis);
 
 /* Connections and link groups of SMC-R by id 1..count; those that were dropped for room are NULL. */
 uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *analysis);

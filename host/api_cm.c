@@ -173,7 +173,8 @@ int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr,
                         unsigned backlog)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->iw ? host_iw_cm_listen(id->iw, addr, port, backlog)
+    return unlock(id, id->iw ? host_iw_cm_listen(id->iw, addr && nornic_addr_is_v4_any(addr) ? NULL : addr,
+                                                 port, backlog)
                              : host_cm_listen(id->host, addr, port, backlog));
 }
 
@@ -229,11 +230,13 @@ int nornic_cm_id_establish(struct nornic_cm_id *id)
     return unlock(id, id->iw ? -EOPNOTSUPP : host_cm_establish(id->host, NULL, 0));
 }
 
-int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes)
+int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint16_t len_bytes)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->iw ? host_iw_cm_reject(id->iw, private_data, len_bytes)
-                             : host_cm_reject(id->host, private_data, len_bytes));
+    if (id->iw)
+        return unlock(id, host_iw_cm_reject(id->iw, private_data, len_bytes));
+    bool may_fit = len_bytes <= UINT8_MAX;
+    return unlock(id, may_fit ? host_cm_reject(id->host, private_data, (uint8_t)len_bytes) : -EINVAL);
 }
 
 int nornic_cm_id_disconnect(struct nornic_cm_id *id)
@@ -296,7 +299,7 @@ static void fill_iw(struct nornic_cm_event *out, const struct host_iw_cm_event *
         .status = from->status,
         .responder_resources = from->responder_resources,
         .initiator_depth = from->initiator_depth,
-        .private_data_len = (uint8_t)min_u32(from->private_data_len, NORNIC_CM_PRIVATE_BYTES),
+        .private_data_len = from->private_data_len,
         .why = from->why,
     };
     memcpy(out->private_data, from->private_data, out->private_data_len);

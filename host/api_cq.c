@@ -133,8 +133,9 @@ static void wait_for_progress(struct nornic_cq *cq, uint64_t seen, uint64_t end_
     uint64_t now_ns = host_now_ns();
     if (cq->dev->has_thread)
         sleep_until_fired(cq, seen, end_ns);
-    else if (!host_dev_progress(cq->dev->host) && now_ns < end_ns)
-        host_dev_wait(cq->dev->host, min_u64(end_ns - now_ns, LOOK_AGAIN_NS));
+    else
+        host_dev_wait_for(cq->dev->host, cq->engine,
+                          now_ns < end_ns ? min_u64(end_ns - now_ns, LOOK_AGAIN_NS) : 0);
 }
 
 int nornic_cq_wait(struct nornic_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)

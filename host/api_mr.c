@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Protection domains, regions, windows, address handles of programs: nornic/memory.h, nornic/qp.h. */
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "host/api.h"
 
@@ -43,12 +45,36 @@ struct wanted {
     uint64_t max_bytes;
     uint32_t access;
     bool has_iova;
+    bool is_all; /* the whole address space */
 };
+
+/* Makes the pages of a range present, for reading or for writing. 0 or an errno value. */
+static int populate(const void *addr, uint64_t len_bytes, bool write)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t start = (uintptr_t)addr & ~(page - 1);
+    const uint64_t bytes = (uintptr_t)addr - start + len_bytes;
+    return madvise((void *)start, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ? 0 : errno;
+}
+
+static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
+{
+    return populate(addr, len_bytes, write) == 0;
+}
+
+/* Whether the kernel can say what is mapped. */
+static bool can_tell(void)
+{
+    char byte;
+    return is_memory(&byte, sizeof byte, true);
+}
 
 static int reg(struct rdma_pd *pd, const struct wanted *w, struct rdma_mr **out)
 {
     if (w->max_bytes)
         return rdma_mr_alloc_fast(pd, w->max_bytes, out);
+    if (w->is_all)
+        return rdma_mr_reg_all(pd, w->access, is_memory, out);
     return w->has_iova ? rdma_mr_reg_iova(pd, w->addr, w->len_bytes, w->iova, w->access, out)
                        : rdma_mr_reg(pd, w->addr, w->len_bytes, w->access, out);
 }
@@ -89,6 +115,12 @@ int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uin
     const struct wanted wanted = {
         .addr = addr, .len_bytes = len_bytes, .access = access, .iova = iova, .has_iova = true};
     return create_mr(pd, &wanted, out);
+}
+
+int nornic_mr_reg_all(struct nornic_pd *pd, uint32_t access, struct nornic_mr **out)
+{
+    const struct wanted wanted = {.access = access, .is_all = true};
+    return can_tell() ? create_mr(pd, &wanted, out) : -EOPNOTSUPP;
 }
 
 int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,

@@ -192,6 +192,45 @@ void nornic_qp_counters(struct nornic_qp *qp, void (*visit)(void *ctx, const cha
     host_dev_unlock(qp->dev->host);
 }
 
+void nornic_qp_outstanding(struct nornic_qp *qp, uint32_t *sends, uint32_t *recvs)
+{
+    host_dev_lock(qp->dev->host);
+    if (qp->iw)
+        rdma_qp_outstanding(&qp->iw->engine->base, sends, recvs);
+    else
+        roce_qp_outstanding(qp->engine, sends, recvs);
+    host_dev_unlock(qp->dev->host);
+}
+
+static bool peer_of_iw(const struct nornic_qp *qp, struct nornic_addr *addr, uint32_t *qpn)
+{
+    struct nornic_cm_endpoints ends = {0};
+    if (!qp->iw->conn)
+        return false;
+    host_iw_conn_ends(qp->iw->conn, &ends);
+    *addr = ends.remote;
+    *qpn = 0;
+    return !nornic_addr_is_zero(addr);
+}
+
+bool nornic_qp_peer(struct nornic_qp *qp, struct nornic_addr *addr, uint32_t *qpn)
+{
+    struct nornic_qp_attr attr;
+    bool has_peer;
+    host_dev_lock(qp->dev->host);
+    if (qp->iw) {
+        has_peer = peer_of_iw(qp, addr, qpn);
+    } else {
+        roce_qp_query(qp->engine, &attr, NULL);
+        *addr = attr.av.dgid;
+        *qpn = attr.dest_qpn;
+        has_peer = qp->type != NORNIC_QPT_UD && attr.state != NORNIC_QPS_RESET &&
+                   attr.state != NORNIC_QPS_INIT && !nornic_addr_is_zero(addr);
+    }
+    host_dev_unlock(qp->dev->host);
+    return has_peer;
+}
+
 /* --- posting --- */
 
 int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,

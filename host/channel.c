@@ -23,6 +23,7 @@ struct host_cq {
     void *ctx;
     struct host_ack_subject subject; /* the CQ itself */
     struct host_ack_event fired;
+    struct host_later later;
 };
 
 int host_channel_create(struct host_channel **out)
@@ -63,16 +64,21 @@ static void on_notify(void *ctx, struct rdma_cq *queue, bool overflow)
     struct host_cq *cq = ctx;
     (void)queue;
     (void)overflow;
+    host_dev_assert_held(cq->dev);
+    host_later_add(&cq->dev->later, &cq->later);
+}
+
+static void tell_channel(struct host_later *later)
+{
+    struct host_cq *cq = container_of(later, struct host_cq, later);
     host_ack_lock(&cq->channel->acks);
     host_ack_push(&cq->channel->acks, &cq->fired);
     host_ack_unlock(&cq->channel->acks);
 }
 
-static void on_notify_without_channel(void *ctx, struct rdma_cq *queue, bool overflow)
+static void tell_owner(struct host_later *later)
 {
-    struct host_cq *cq = ctx;
-    (void)queue;
-    (void)overflow;
+    struct host_cq *cq = container_of(later, struct host_cq, later);
     if (cq->notify)
         cq->notify(cq->ctx);
 }
@@ -84,11 +90,12 @@ int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, st
     struct host_cq *cq = calloc(1, sizeof *cq);
     if (!cq)
         return -ENOMEM;
-    *cq = (struct host_cq){
-        .dev = dev, .channel = config->channel, .notify = config->notify, .ctx = config->ctx};
-    struct rdma_cq_config queue = {.capacity = config->capacity,
-                                   .notify = config->channel ? on_notify : on_notify_without_channel,
-                                   .ctx = cq};
+    *cq = (struct host_cq){.dev = dev,
+                           .channel = config->channel,
+                           .notify = config->notify,
+                           .ctx = config->ctx,
+                           .later.tell = config->channel ? tell_channel : tell_owner};
+    struct rdma_cq_config queue = {.capacity = config->capacity, .notify = on_notify, .ctx = cq};
     int err = rdma_cq_create(&rdma_mem_libc, &queue, &cq->queue);
     if (err) {
         free(cq);
@@ -131,9 +138,20 @@ static void stay_in_channel(struct host_cq *cq)
     host_ack_unlock(&cq->channel->acks);
 }
 
+static bool is_used(struct host_cq *cq)
+{
+    host_dev_lock(cq->dev);
+    bool used = rdma_cq_is_used(cq->queue);
+    host_dev_unlock(cq->dev);
+    return used;
+}
+
 int host_cq_destroy(struct host_cq *cq)
 {
     struct host_event_closing closing;
+    if (is_used(
+            cq)) /* without waiting for anybody, as kernels refuse it: fio never acknowledges some events */
+        return -EBUSY;
     host_event_queue_close(&cq->dev->events, &closing, cq->queue);
     if (cq->channel)
         host_ack_close(&cq->channel->acks, &cq->subject);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion channels: sleeping until a completion queue has something (ROCE-CQ-5). A CQ that was armed with
- * rdma_cq_req_notify() puts one event into its channel when it fires. All calls here are made without the
+ * rdma_cq_req_notify() puts one event into its channel when it fires, at the end of the round or call that it
+ * fires in (host/later.h). All calls here are made without the
  * device's lock, from any thread. */
 #ifndef NORNIC_HOST_CHANNEL_H
 #define NORNIC_HOST_CHANNEL_H
@@ -42,7 +43,7 @@ struct rdma_cq *host_cq_queue(const struct host_cq *cq);
 void *host_cq_ctx(const struct rdma_cq *queue);
 
 /* Destroys the CQ when all events taken about it are acknowledged, those of the channel and the CQ_ERR of the
- * device; waits for that. Events not taken yet are dropped. 0, or -EBUSY while a QP or SRQ uses it
+ * device; waits for that. Events not taken yet are dropped. 0, or -EBUSY, at once, while a QP or SRQ uses it
  * (ROCE-CQ-6). */
 int host_cq_destroy(struct host_cq *cq);
 

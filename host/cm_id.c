@@ -54,6 +54,7 @@ void host_cm_destroy_id(struct host_cm_id *id)
     host_dev_lock(cm->dev);
     destroy(id);
     host_cm_take_over(cm);
+    host_dev_send(cm->dev);
     host_dev_unlock(cm->dev);
 }
 
@@ -81,6 +82,15 @@ static int end(const struct host_cm_id *id, int err)
     host_cm_take_over(id->cm);
     host_dev_unlock(id->cm->dev);
     return err;
+}
+
+/* After those that send: their message leaves before the call returns, as with a kernel's CM, since the
+ * program may end right after it (qperf's server does, and its peer would ask again for seconds). */
+static int end_and_send(const struct host_cm_id *id, int err)
+{
+    if (!err)
+        host_dev_send(id->cm->dev);
+    return end(id, err);
 }
 
 void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints *out)
@@ -152,7 +162,7 @@ int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct norn
         id->step = HOST_CM_USED;
         host_cm_set_qp(id, qp);
     }
-    return end(id, err);
+    return end_and_send(id, err);
 }
 
 int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param)
@@ -161,25 +171,25 @@ int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct norni
     int err = roce_cm_accept(id->engine, qp, param, now_ns);
     if (!err)
         host_cm_set_qp(id, qp);
-    return end(id, err);
+    return end_and_send(id, err);
 }
 
 int host_cm_reject(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
 {
     uint64_t now_ns = begin(id);
-    return end(id, roce_cm_reject(id->engine, 0, private_data, len_bytes, now_ns));
+    return end_and_send(id, roce_cm_reject(id->engine, 0, private_data, len_bytes, now_ns));
 }
 
 int host_cm_establish(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
 {
     uint64_t now_ns = begin(id);
-    return end(id, roce_cm_establish(id->engine, private_data, len_bytes, now_ns));
+    return end_and_send(id, roce_cm_establish(id->engine, private_data, len_bytes, now_ns));
 }
 
 int host_cm_disconnect(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
 {
     uint64_t now_ns = begin(id);
-    return end(id, roce_cm_disconnect(id->engine, private_data, len_bytes, now_ns));
+    return end_and_send(id, roce_cm_disconnect(id->engine, private_data, len_bytes, now_ns));
 }
 
 int host_cm_qp_attr(const struct host_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,

@@ -129,6 +129,7 @@ struct host_dev *host_dev_new(const struct host_drive *drive, int *err)
     dev->planned_ns = NET_TIME_NONE;
     dev->claims_fd = -1;
     host_lock_init(&dev->lock);
+    STAILQ_INIT(&dev->later);
     dev->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (dev->timer_fd < 0) {
         *err = -errno;

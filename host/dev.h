@@ -10,6 +10,7 @@
 #include "host/event_queue.h"
 #include "host/gids.h"
 #include "host/host.h"
+#include "host/later.h"
 #include "host/lock.h"
 #include "host/sources.h"
 
@@ -29,6 +30,10 @@ struct host_drive {
     uint64_t (*deadline_ns)(const struct host_dev *dev);
     /* Polls readable when something comes; -1: nothing says so. */
     int (*fd)(const struct host_dev *dev);
+    /* In place of a sleep on fd(), or NULL: sleeps until something comes, `timeout_ns` have passed, or the
+     * doorbell, the timer or a source is readable, and notes what it was, so that the next round need not
+     * look. The caller does not hold the lock. */
+    void (*sleep)(struct host_dev *dev, uint64_t timeout_ns);
     /* The objects that the engine has. */
     void (*use)(const struct host_dev *dev, struct roce_dev_use *use);
     /* Destroys the engine, which is unused, and closes what carries it. */
@@ -80,6 +85,7 @@ struct host_dev {
     unsigned tx_wanted;    /* buffers that the next burst asks the port for */
     struct host_sources sources;
     struct host_dev_client *client; /* or NULL */
+    struct host_later_list later;   /* told when the lock is given back */
 
     int timer_fd;        /* the next deadline, as every sleeper hears of it */
     int doorbell_fd;     /* eventfd */
@@ -120,6 +126,10 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);
+
+/* Sends what waits, as far as the port takes it now; the caller holds the lock. For last words: who says them
+ * may end in a moment, and the device with it. */
+void host_dev_send(struct host_dev *dev);
 
 /* To be called before the lock is given back: sets the sleepers' timer if something is now due earlier. */
 void host_dev_replan(struct host_dev *dev);

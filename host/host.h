@@ -86,6 +86,10 @@ const struct rdma_cq *host_cq_of(const struct nornic_cq *cq);
 /* The device's lock: held around every control call of the engine (create, modify, destroy, register). */
 void host_dev_lock(struct host_dev *dev);
 void host_dev_unlock(struct host_dev *dev);
+/* In the child of a fork, if its parent had the lock around the fork: gives it back, and wakes nobody, as
+ * those who sleep on the device are the parent's. What only reads the device then works in the child as
+ * well. */
+void host_dev_unlock_in_child(struct host_dev *dev);
 
 /* One round: frames in, timers, frames out. Takes the lock, or returns at once if another thread has it.
  * Returns whether anything was done. */
@@ -101,6 +105,15 @@ void host_dev_take_back(struct host_dev *dev);
  * posted leaves first, and when something has completed, what has to be sent for it (acknowledgements) waits
  * for his next call, to leave together with his answer. */
 bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq);
+
+/* For a caller who waits for completions of `cq`, and has found none: what was posted leaves, what comes is
+ * taken, and where there is nothing of either it sleeps as host_dev_wait() does. One call of this is one
+ * system call to wait, where the device's engine can say in the same call what has come (iWARP). */
+void host_dev_wait_for(struct host_dev *dev, const struct rdma_cq *cq, uint64_t timeout_ns);
+
+/* The same for a caller who goes on until a call finds nothing to do: what was posted leaves first, and what
+ * has to be sent for what came waits for his next call, whatever came. */
+bool host_dev_progress_late(struct host_dev *dev);
 
 /* Sleeps until frames, posted work or a deadline wait, at most `timeout_ns`. For callers that drive progress.
  */

@@ -27,12 +27,21 @@
 #define HOST_IW_NAME_BYTES 80u
 #define HOST_IW_RX_BYTES   262144u /* of one read */
 
-/* A socket in the device's epoll set. */
+/* A descriptor in the device's epoll set. */
 struct host_iw_fd {
     int fd; /* -1: closed */
-    /* `events` of epoll, edge-triggered. Notes them and frees nothing: others of the same round may be
-     * next. */
-    void (*ready)(struct host_iw_fd *self, uint32_t events);
+    /* `events` of epoll. Notes them and frees nothing: others of the same round may be next. Whether there
+     * is now something to do for a round. */
+    bool (*ready)(struct host_iw_fd *self, uint32_t events);
+    uint32_t place; /* the set's */
+};
+
+/* That set: iw_set.c. */
+struct host_iw_set {
+    int fd;                       /* epoll */
+    struct host_iw_place *places; /* whose events are whose */
+    uint32_t place_count, first_free;
+    bool was_told; /* a sleeper has told what there was: the next round need not ask */
 };
 
 enum host_iw_tcp { HOST_IW_CONNECTING, HOST_IW_OPEN, HOST_IW_CLOSED };
@@ -44,16 +53,18 @@ struct host_iw_conn {
     enum host_iw_tcp tcp;
     int err; /* CLOSED: -errno of TCP, or 0: it ended as this side asked or by a FIN */
     bool is_readable, is_writable;
+    bool is_bulk;             /* the last read was a long one: more gathers while the set is asked */
     bool is_fin_near;         /* a FIN, or an error, is in the socket: it is read until that comes */
     bool has_fin;             /* of the peer */
     bool is_shut;             /* our half has ended */
     unsigned look;            /* what the CM was last told of */
+    bool ends_are_known;      /* the CM's: it has asked the kernel for them */
     struct host_iw_qp *qp;    /* NULL: a responder's set-up, before there is one; or it is gone */
     struct iwarp_setup setup; /* of such a one */
     uint64_t emss_checked_ns;
     struct rdma_timer timer;
-    uint64_t connect_end_ns; /* CONNECTING: then it has failed */
-    void *owner;             /* the CM's */
+    uint64_t end_ns; /* CONNECTING, or a refusal without a queue pair: then it has failed; 0: none */
+    void *owner;     /* the CM's */
     bool is_active, has_news;
     TAILQ_ENTRY(host_iw_conn) of_all, of_active, of_news;
 };
@@ -102,8 +113,10 @@ struct host_iw {
     unsigned addr_changes; /* how often they have changed */
     struct net_watch *watch;
     struct host_source news; /* of `watch` */
-    int epoll_fd;
-    uint8_t *rx; /* what is read, between the socket and the engine */
+    struct host_iw_set set;
+    unsigned looks;                         /* for what has come */
+    struct host_iw_fd bell, timer, sources; /* the device's, in `set`: they end sleeps */
+    uint8_t *rx;                            /* what is read, between the socket and the engine */
     struct host_iw_conns conns, active, changed;
     unsigned conn_count;
     struct host_iw_qps qps;
@@ -132,6 +145,22 @@ void host_iw_query(struct host_iw *iw, struct nornic_dev_attr *out);
 void host_iw_query_port(struct host_iw *iw, struct nornic_port_attr *out);
 void host_iw_gid(struct host_iw *iw, struct nornic_gid *out);
 
+/* --- the epoll set: iw_set.c --- */
+
+/* 0 or -errno. */
+int host_iw_set_init(struct host_iw_set *set);
+void host_iw_set_deinit(struct host_iw_set *set);
+/* `events` of epoll. 0 or -errno. The socket stays where it is until it is closed. */
+int host_iw_set_add(struct host_iw_set *set, struct host_iw_fd *socket, uint32_t events);
+/* Takes a socket out of the set, and closes it. close() alone is not enough: a child of the program may have
+ * a copy of the descriptor, and what epoll knows is told of until all are closed. */
+void host_iw_set_close(struct host_iw_set *set, struct host_iw_fd *socket);
+/* What has happened: each socket is told. Whether there is something to do. */
+bool host_iw_set_look(struct host_iw_set *set);
+/* The same after a sleep, which ends when something happens, or after `timeout_ns`. Called without the
+ * lock. */
+void host_iw_set_sleep(struct host_iw_set *set, struct host_dev *dev, uint64_t timeout_ns);
+
 /* --- connections: iw_conn.c --- */
 
 /* Takes over `fd`, a non-blocking TCP socket: connecting (`end_ns`: how long it may), or connected. NULL: no
@@ -140,6 +169,9 @@ struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connec
 
 /* It has something to do. */
 void host_iw_conn_activate(struct host_iw_conn *conn);
+/* Lets it look for octets that nobody has told of. False: it does so anyway, takes none, has much to take, or
+ * waits for TCP to take some, which only the set tells. */
+bool host_iw_conn_ask(struct host_iw_conn *conn);
 /* Octets in; and out, as far as TCP takes them, at most a round's share. Whether there were any. */
 bool host_iw_conn_receive(struct host_iw_conn *conn, uint64_t now_ns);
 bool host_iw_conn_send(struct host_iw_conn *conn, uint64_t now_ns);
@@ -148,9 +180,6 @@ void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns);
 /* After each step of its engine that was made elsewhere: does with TCP what the engine wants, sets the
  * timer. */
 void host_iw_conn_settle(struct host_iw_conn *conn);
-/* Takes a socket out of the device's epoll set, and closes it. close() alone is not enough: a child of the
- * program may have a copy of the descriptor, and what epoll knows is told of until all are closed. */
-void host_iw_fd_close(const struct host_iw *iw, struct host_iw_fd *socket);
 /* Ends it at once; with a reset, or as close() does. */
 void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err);
 /* Its addresses and TCP ports, as the kernel says. */

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The CM of an iWARP device: its life, its part of the rounds, and the calls about ids. */
-#define _GNU_SOURCE
 #include "host/iw_cm.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "host/clock.h"
 #include "host/iw_cm_inner.h"
-#include "net/udp_frame.h"
 
-#define CONNECT_NS (10 * NS_PER_S) /* for TCP's three-way handshake: four SYNs */
-#define PORT_TRIES 16              /* for one that is free at all addresses */
+#define PORT_TRIES 16 /* for one that is free at all addresses */
 
 /* --- what the device calls, under its lock --- */
 
@@ -307,32 +300,18 @@ int host_iw_cm_listen(struct host_iw_id *id, const struct nornic_addr *addr, uin
 
 /* --- connecting --- */
 
-/* A socket that connects. -errno: it cannot begin to. */
-static int open_socket(const struct host_iw *iw, const struct nornic_cm_endpoints *ends, int *out)
-{
-    const int on = 1;
-    union net_sockaddr from, to;
-    socklen_t from_bytes = net_sockaddr_set(&from, &ends->local, 0, iw->interface.index);
-    socklen_t to_bytes = net_sockaddr_set(&to, &ends->remote, ends->remote_port, iw->interface.index);
-    int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on); /* the port is chosen by both ends */
-    if (bind(fd, &from.any, from_bytes) < 0 || (connect(fd, &to.any, to_bytes) < 0 && errno != EINPROGRESS)) {
-        int err = -errno;
-        close(fd);
-        return err;
-    }
-    *out = fd;
-    return 0;
-}
-
 static bool is_fresh(const struct host_iw_qp *qp)
 {
     return qp && !qp->conn && qp->engine->state == IWARP_QP_IDLE &&
            qp->engine->setup.state == IWARP_SETUP_NONE &&
            rdma_qp_state_now(&qp->engine->base) == NORNIC_QPS_INIT;
+}
+
+/* Whether an MPA frame has room for the program's private data; one with S tells depths before them. */
+static bool private_fits(const struct nornic_conn_param *param, bool has_s)
+{
+    size_t lead = has_s ? IWARP_MPA_ENHANCED_BYTES : 0;
+    return !param->private_data || param->private_data_len <= IWARP_MPA_PRIVATE_BYTES - lead;
 }
 
 static void keep_param(struct host_iw_id *id, const struct nornic_conn_param *param)
@@ -344,47 +323,18 @@ static void keep_param(struct host_iw_id *id, const struct nornic_conn_param *pa
         memcpy(id->private_data, param->private_data, id->private_bytes);
 }
 
-static void join(struct host_iw_conn *conn, struct host_iw_qp *qp)
-{
-    conn->qp = qp;
-    qp->conn = conn;
-}
-
-/* What the kernel refuses at once is told as it would be later. */
-static int start(struct host_iw_id *id, struct host_iw_qp *qp)
-{
-    int fd = -1, err = open_socket(id->cm->iw, &id->ends, &fd);
-    bool is_told = err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ENETUNREACH;
-    if (err && !is_told)
-        return err;
-    if (err) {
-        struct host_iw_cm_event *event = host_iw_cm_event_new(id, NORNIC_CM_EVENT_UNREACHABLE, err);
-        if (!event)
-            return -ENOMEM;
-        net_error_set(&event->why, -err, "%s", strerror(-err));
-        id->step = HOST_IW_ENDED;
-        host_iw_cm_raise(event);
-        return 0;
-    }
-    id->conn = host_iw_conn_new(id->cm->iw, fd, true, host_deadline_ns(CONNECT_NS));
-    if (!id->conn)
-        return -ENOMEM;
-    id->conn->owner = id;
-    join(id->conn, qp);
-    id->step = HOST_IW_STARTED;
-    return 0;
-}
-
 int host_iw_cm_connect(struct host_iw_id *id, struct host_iw_qp *qp, const struct nornic_conn_param *param)
 {
     static const struct nornic_conn_param none;
     struct host_dev *dev = id->cm->iw->dev;
+    const struct nornic_conn_param *wanted = param ? param : &none;
     host_dev_lock(dev);
-    int err = id->step == HOST_IW_ROUTE && is_fresh(qp) ? 0 : -EINVAL;
+    bool fits = private_fits(wanted, id->cm->iw->config.mpa_rev != 1);
+    int err = id->step == HOST_IW_ROUTE && is_fresh(qp) && fits ? 0 : -EINVAL;
     if (!err) {
-        keep_param(id, param ? param : &none);
+        keep_param(id, wanted);
         id->ends.local_qpn = qp->engine->base.qpn;
-        err = start(id, qp);
+        err = host_iw_cm_start(id, qp);
     }
     host_dev_unlock(dev);
     return err;
@@ -400,14 +350,17 @@ static int reply(struct host_iw_id *id, struct host_iw_qp *qp, const struct norn
         .responder_resources = (uint8_t)min_u32(setup->peer_enhanced.ord, HOST_IW_MAX_DEPTH),
         .initiator_depth = (uint8_t)min_u32(setup->peer_enhanced.ird, HOST_IW_MAX_DEPTH),
     };
-    keep_param(id, param ? param : &asked);
+    const struct nornic_conn_param *wanted = param ? param : &asked;
+    if (!private_fits(wanted, setup->peer.s))
+        return -EINVAL;
+    keep_param(id, wanted);
     iwarp_setup_set_depths(&conn->setup, id->ird, id->ord);
     int err = iwarp_qp_adopt(qp->engine, setup);
     if (!err)
         err = iwarp_qp_accept(qp->engine, id->private_data, id->private_bytes);
     if (err)
         return err;
-    join(conn, qp);
+    host_iw_cm_join(conn, qp);
     id->step = HOST_IW_ACCEPTED;
     push_out(conn, now_ns);
     return 0;

@@ -113,6 +113,7 @@ static void begin_setup(struct host_iw_id *id, uint64_t now_ns)
     const struct nornic_iwarp_config *wanted = &id->cm->iw->config;
     const struct iwarp_setup_config config = {
         .rev = wanted->mpa_rev,
+        .falls_back = wanted->mpa_rev == 0,
         .wants_markers = wanted->markers,
         .no_crc = wanted->no_crc,
         .ird = id->ird,
@@ -124,8 +125,6 @@ static void begin_setup(struct host_iw_id *id, uint64_t now_ns)
                                                       : 0,
     };
     struct host_iw_conn *conn = id->conn;
-    host_iw_conn_ends(conn, &id->ends);
-    id->cm->iw->counters.connected++;
     int err = iwarp_qp_connect(conn->qp->engine, &config, id->private_data, id->private_bytes, now_ns);
     if (err) /* the program has moved its queue pair since */
         iwarp_qp_abort(conn->qp->engine);
@@ -270,15 +269,27 @@ static void follow_end(struct host_iw_id *id)
     id->step = HOST_IW_ENDED;
 }
 
+/* TCP is up, for the first time or for a Request of revision 1 that is ready. */
+static void follow_start(struct host_iw_id *id, struct host_iw_conn *conn, uint64_t now_ns)
+{
+    if (!conn->ends_are_known) {
+        host_iw_conn_ends(conn, &id->ends);
+        conn->ends_are_known = true;
+        id->cm->iw->counters.connected++;
+    }
+    if (conn->qp->engine->setup.state == IWARP_SETUP_NONE)
+        begin_setup(id, now_ns);
+}
+
 static void follow_own(struct host_iw_id *id, struct host_iw_conn *conn, uint64_t now_ns)
 {
-    if (id->step == HOST_IW_STARTED && conn->tcp == HOST_IW_OPEN && conn->qp &&
-        conn->qp->engine->setup.state == IWARP_SETUP_NONE)
-        begin_setup(id, now_ns);
+    if (id->step == HOST_IW_STARTED && conn->tcp == HOST_IW_OPEN && conn->qp)
+        follow_start(id, conn, now_ns);
     bool is_opening = id->step == HOST_IW_STARTED || id->step == HOST_IW_ACCEPTED;
     if (is_opening && conn->qp && is_established(conn))
         tell_established(id);
-    if (conn->tcp == HOST_IW_CLOSED)
+    bool has_ended = conn->tcp == HOST_IW_CLOSED;
+    if (has_ended && !(id->step == HOST_IW_STARTED && host_iw_cm_start_again(id)))
         follow_end(id);
 }
 

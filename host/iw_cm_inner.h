@@ -43,8 +43,8 @@ struct host_iw_id {
     struct host_iw_conn *conn; /* NULL: none yet, or none any more */
     struct nornic_cm_endpoints ends;
     uint8_t ird, ord; /* to connect with */
-    uint8_t private_bytes;
-    uint8_t private_data[UINT8_MAX];
+    uint16_t private_bytes;
+    uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
     /* of one that listens */
     struct host_iw_listener *listeners;
     bool follows_addrs; /* at all that the device has, as they come and go */
@@ -88,6 +88,17 @@ struct host_iw_id *host_iw_cm_new_id(struct host_iw_cm *cm, enum host_iw_step st
 void host_iw_cm_follow(struct host_iw_cm *cm, struct host_iw_conn *conn, uint64_t now_ns);
 /* A request was answered, or its id goes: another one may be told of. */
 void host_iw_cm_answered(struct host_iw_id *id);
+
+/* --- connecting: iw_cm_connect.c; under the device's lock --- */
+
+/* A connection has a queue pair from now on. */
+void host_iw_cm_join(struct host_iw_conn *conn, struct host_iw_qp *qp);
+/* Begins a TCP connection for the id, by its `ends`, with the queue pair. What the kernel refuses at once is
+ * told as it would be later. 0, -ENOMEM, or -errno of a socket that cannot be had. */
+int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp);
+/* The id's connection has ended. False: that is all; true: it has another one now, which asks for revision 1
+ * of MPA (iwarp_qp_may_fall_back()), and the one that ended is gone. */
+bool host_iw_cm_start_again(struct host_iw_id *id);
 
 /* --- listening: iw_cm_listen.c; under the device's lock --- */
 

@@ -14,14 +14,17 @@
 #include "host/iw_cm_inner.h"
 #include "net/udp_frame.h"
 
-#define SILENT_MAX 1024 /* connections without a Request: the next wait in the kernel */
-#define BACKLOG    1024 /* of the kernel */
-#define RETRY_NS   (100 * NS_PER_MS)
+#define SILENT_MAX  1024 /* connections without a Request: the next wait in the kernel */
+#define SILENT_MANY (SILENT_MAX / 2)
+#define HURRIED_NS  NS_PER_S /* for the Request of one that comes when there are many */
+#define BACKLOG     1024     /* of the kernel */
+#define RETRY_NS    (100 * NS_PER_MS)
 
-static void on_ready(struct host_iw_fd *self, uint32_t events)
+static bool on_ready(struct host_iw_fd *self, uint32_t events)
 {
     (void)events;
     container_of(self, struct host_iw_listener, socket)->has_more = true;
+    return true;
 }
 
 /* 0 or -errno: bound and listening. */
@@ -60,9 +63,8 @@ int host_iw_cm_listen_on(struct host_iw_id *id, const struct nornic_addr *addr, 
     }
     *listener = (struct host_iw_listener){
         .socket = {.fd = fd, .ready = on_ready}, .id = id, .addr = *addr, .next = id->listeners};
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = &listener->socket};
-    if (epoll_ctl(iw->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
-        err = -errno;
+    err = host_iw_set_add(&iw->set, &listener->socket, EPOLLIN | EPOLLET);
+    if (err) {
         close(fd);
         free(listener);
         return err;
@@ -71,11 +73,11 @@ int host_iw_cm_listen_on(struct host_iw_id *id, const struct nornic_addr *addr, 
     return 0;
 }
 
-static void stop_first(const struct host_iw *iw, struct host_iw_listener **at)
+static void stop_first(struct host_iw *iw, struct host_iw_listener **at)
 {
     struct host_iw_listener *listener = *at;
     *at = listener->next;
-    host_iw_fd_close(iw, &listener->socket);
+    host_iw_set_close(&iw->set, &listener->socket);
     free(listener);
 }
 
@@ -96,7 +98,7 @@ static bool listens_at(const struct host_iw_id *id, const struct nornic_addr *ad
 /* An address whose port somebody else has, or that has gone again, is left out. */
 static void follow_addrs(struct host_iw_id *id)
 {
-    const struct host_iw *iw = id->cm->iw;
+    struct host_iw *iw = id->cm->iw;
     for (struct host_iw_listener **at = &id->listeners; *at;)
         if (host_iw_has_addr(iw, &(*at)->addr))
             at = &(*at)->next;
@@ -122,7 +124,12 @@ static bool take_one(struct host_iw_cm *cm, struct host_iw_listener *listener, u
 {
     const struct nornic_iwarp_config *wanted = &cm->iw->config;
     const struct iwarp_setup_config config = {
-        .rev = wanted->mpa_rev, .wants_markers = wanted->markers, .no_crc = wanted->no_crc};
+        .rev = wanted->mpa_rev,
+        .wants_markers = wanted->markers,
+        .no_crc = wanted->no_crc,
+        /* Strangers who say nothing may be there to keep others out: places come back soon. */
+        .request_wait_ns = cm->silent < SILENT_MANY ? 0 : HURRIED_NS,
+    };
     int fd = accept4(listener->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
         bool has_none = errno == EAGAIN;

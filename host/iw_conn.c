@@ -12,21 +12,25 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "host/clock.h"
 #include "net/udp_frame.h"
 
 #define READS_PER_ROUND  4
+#define SHORT_BYTES      512u
+#define BULK_BYTES       2048
 #define WRITES_PER_ROUND 32
 #define EMSS_CHECK_NS    NS_PER_S /* the path may have got narrower (IWARP-FPDU-05) */
 
 /* --- life --- */
 
-static void on_ready(struct host_iw_fd *self, uint32_t events)
+static bool on_ready(struct host_iw_fd *self, uint32_t events)
 {
     struct host_iw_conn *conn = container_of(self, struct host_iw_conn, socket);
     bool has_ended = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
@@ -34,6 +38,7 @@ static void on_ready(struct host_iw_fd *self, uint32_t events)
     conn->is_fin_near |= has_ended;
     conn->is_writable |= (events & (EPOLLOUT | EPOLLERR)) != 0;
     host_iw_conn_activate(conn);
+    return true;
 }
 
 static void on_time(struct rdma_timer *timer, uint64_t now_ns)
@@ -50,16 +55,14 @@ struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connec
         return NULL;
     }
     conn->socket = (struct host_iw_fd){.fd = fd, .ready = on_ready};
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                                .data.ptr = &conn->socket};
-    if (epoll_ctl(iw->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+    if (host_iw_set_add(&iw->set, &conn->socket, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) != 0) {
         close(fd);
         free(conn);
         return NULL;
     }
     conn->iw = iw;
     conn->tcp = is_connecting ? HOST_IW_CONNECTING : HOST_IW_OPEN;
-    conn->connect_end_ns = end_ns;
+    conn->end_ns = end_ns;
     conn->timer.fire = on_time;
     TAILQ_INSERT_TAIL(&iw->conns, conn, of_all);
     iw->conn_count++;
@@ -84,13 +87,6 @@ void host_iw_conn_ends(const struct host_iw_conn *conn, struct nornic_cm_endpoin
     at_bytes = sizeof at;
     if (getpeername(conn->socket.fd, &at.any, &at_bytes) == 0)
         out->remote = net_sockaddr_get(&at, &out->remote_port);
-}
-
-void host_iw_fd_close(const struct host_iw *iw, struct host_iw_fd *socket)
-{
-    epoll_ctl(iw->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
-    close(socket->fd);
-    socket->fd = -1;
 }
 
 static void deactivate(struct host_iw_conn *conn)
@@ -125,7 +121,7 @@ void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err)
     if (is_reset)
         setsockopt(conn->socket.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     conn->iw->counters.resets += is_reset;
-    host_iw_fd_close(conn->iw, &conn->socket);
+    host_iw_set_close(&conn->iw->set, &conn->socket);
     conn->tcp = HOST_IW_CLOSED;
     conn->err = err;
     deactivate(conn);
@@ -147,10 +143,18 @@ void host_iw_conn_release(struct host_iw_conn *conn)
 
 /* --- what the engine wants --- */
 
+/* A set-up without a queue pair has said no, and TCP has not taken all of that. */
+static bool is_refusing(const struct host_iw_conn *conn)
+{
+    size_t left_bytes;
+    return !conn->qp && conn->setup.state == IWARP_SETUP_FAILED &&
+           iwarp_setup_output(&conn->setup, &left_bytes);
+}
+
 static uint64_t deadline_ns(const struct host_iw_conn *conn)
 {
-    if (conn->tcp == HOST_IW_CONNECTING)
-        return conn->connect_end_ns;
+    if (conn->tcp == HOST_IW_CONNECTING || is_refusing(conn))
+        return conn->end_ns;
     if (conn->qp)
         return iwarp_qp_deadline_ns(conn->qp->engine);
     return conn->setup.state == IWARP_SETUP_NONE ? UINT64_MAX : conn->setup.deadline_ns;
@@ -168,11 +172,10 @@ static void set_timer(struct host_iw_conn *conn)
 /* A set-up without a queue pair says by its state what is to become of TCP. */
 static enum iwarp_tcp wanted_tcp(const struct host_iw_conn *conn)
 {
-    size_t left_bytes;
     if (conn->qp)
         return conn->qp->engine->tcp;
     bool has_failed = conn->setup.state == IWARP_SETUP_FAILED;
-    return has_failed && !iwarp_setup_output(&conn->setup, &left_bytes) ? IWARP_TCP_CLOSE : IWARP_TCP_OPEN;
+    return has_failed && !is_refusing(conn) ? IWARP_TCP_CLOSE : IWARP_TCP_OPEN;
 }
 
 /* What the CM is told of. */
@@ -203,6 +206,8 @@ void host_iw_conn_settle(struct host_iw_conn *conn)
         host_iw_conn_close(conn, true, -ECONNRESET);
         return;
     }
+    if (is_refusing(conn) && !conn->end_ns)
+        conn->end_ns = host_deadline_ns(IWARP_CLOSE_WAIT_NS); /* IWARP-MPA-14 */
     set_timer(conn);
     if (look_of(conn) != conn->look)
         tell(conn);
@@ -211,7 +216,7 @@ void host_iw_conn_settle(struct host_iw_conn *conn)
 
 void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns)
 {
-    if (conn->tcp == HOST_IW_CONNECTING) {
+    if (conn->tcp == HOST_IW_CONNECTING || is_refusing(conn)) {
         host_iw_conn_close(conn, true, -ETIMEDOUT);
         return;
     }
@@ -255,24 +260,27 @@ static void take(struct host_iw_conn *conn, size_t len_bytes)
         iwarp_setup_input(&conn->setup, conn->iw->rx, len_bytes);
 }
 
-/* One read. False: it is lost. */
-static bool read_once(struct host_iw_conn *conn, uint64_t now_ns)
+enum outcome { READ_NOTHING, READ_SOMETHING, READ_LOST };
+
+static enum outcome read_once(struct host_iw_conn *conn, uint64_t now_ns)
 {
     ssize_t n = recv(conn->socket.fd, conn->iw->rx, HOST_IW_RX_BYTES, 0);
     conn->iw->counters.rx_calls++;
     if (n > 0) {
         conn->iw->counters.rx_bytes += (uint64_t)n;
         conn->is_readable = n == HOST_IW_RX_BYTES || conn->is_fin_near;
+        conn->is_bulk = n >= BULK_BYTES;
         take(conn, (size_t)n);
     } else if (n == 0) {
         finish(conn, now_ns);
     } else if (errno == EAGAIN) {
         conn->is_readable = false;
+        return READ_NOTHING;
     } else if (errno != EINTR) {
         lose(conn, -errno);
-        return false;
+        return READ_LOST;
     }
-    return true;
+    return READ_SOMETHING;
 }
 
 /* The kernel has answered, or given up. */
@@ -298,16 +306,25 @@ static bool takes_octets(const struct host_iw_conn *conn)
     return conn->tcp == HOST_IW_OPEN && (conn->qp || conn->setup.state != IWARP_SETUP_NONE);
 }
 
+bool host_iw_conn_ask(struct host_iw_conn *conn)
+{
+    if (conn->is_readable || conn->is_bulk || !conn->is_writable || !takes_octets(conn))
+        return false;
+    conn->is_readable = true;
+    host_iw_conn_activate(conn);
+    return true;
+}
+
 bool host_iw_conn_receive(struct host_iw_conn *conn, uint64_t now_ns)
 {
     bool did = false;
     if (conn->tcp == HOST_IW_CONNECTING)
         return finish_connecting(conn);
     for (unsigned i = 0; i < READS_PER_ROUND && conn->is_readable && takes_octets(conn); i++) {
-        did = true;
-        if (!read_once(conn, now_ns))
-            return true;
-        host_iw_conn_settle(conn);
+        enum outcome outcome = read_once(conn, now_ns);
+        did |= outcome != READ_NOTHING;
+        if (outcome == READ_SOMETHING)
+            host_iw_conn_settle(conn);
     }
     return did;
 }
@@ -326,27 +343,44 @@ static void follow_emss(struct host_iw_conn *conn, uint64_t now_ns)
         iwarp_qp_set_emss(conn->qp->engine, (uint32_t)bytes);
 }
 
-/* Returns how much TCP took, or -errno. */
-static ssize_t write_pieces(struct host_iw_conn *conn, const struct iwarp_piece *pieces, uint32_t piece_count)
-{
-    struct iovec iov[IWARP_BATCH_PIECES];
-    assert(piece_count <= array_len(iov));
-    for (uint32_t i = 0; i < piece_count; i++)
-        iov[i] = (struct iovec){.iov_base = (void *)pieces[i].bytes, .iov_len = pieces[i].len_bytes};
-    const struct msghdr message = {.msg_iov = iov, .msg_iovlen = piece_count};
-    ssize_t n = sendmsg(conn->socket.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    conn->iw->counters.tx_calls++;
-    if (n > 0)
-        conn->iw->counters.tx_bytes += (uint64_t)n;
-    return n < 0 ? -errno : n;
-}
-
 static size_t sum(const struct iwarp_piece *pieces, uint32_t piece_count)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < piece_count; i++)
         bytes += pieces[i].len_bytes;
     return bytes;
+}
+
+/* The pieces of a short message take the kernel longer than its octets. */
+static struct iovec put_together(uint8_t *whole, const struct iwarp_piece *pieces, uint32_t piece_count)
+{
+    size_t len_bytes = 0;
+    for (uint32_t i = 0; i < piece_count; i++) {
+        memcpy(whole + len_bytes, pieces[i].bytes, pieces[i].len_bytes);
+        len_bytes += pieces[i].len_bytes;
+    }
+    return (struct iovec){.iov_base = whole, .iov_len = len_bytes};
+}
+
+/* Returns how much TCP took, or -errno. */
+static ssize_t write_pieces(struct host_iw_conn *conn, const struct iwarp_piece *pieces, uint32_t piece_count)
+{
+    struct iovec iov[IWARP_BATCH_PIECES];
+    uint8_t whole[SHORT_BYTES];
+    assert(piece_count <= array_len(iov));
+    if (sum(pieces, piece_count) <= sizeof whole) {
+        iov[0] = put_together(whole, pieces, piece_count);
+        piece_count = 1;
+    } else {
+        for (uint32_t i = 0; i < piece_count; i++)
+            iov[i] = (struct iovec){.iov_base = (void *)pieces[i].bytes, .iov_len = pieces[i].len_bytes};
+    }
+    const struct msghdr message = {.msg_iov = iov, .msg_iovlen = piece_count};
+    ssize_t n = sendmsg(conn->socket.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    conn->iw->counters.tx_calls++;
+    if (n > 0)
+        conn->iw->counters.tx_bytes += (uint64_t)n;
+    return n < 0 ? -errno : n;
 }
 
 /* What is left unsent until the socket is writable again; EAGAIN and EINTR are no failure. */

@@ -14,22 +14,11 @@
 #include "rdma/event.h"
 #include "rdma/srq.h"
 
-#define EVENTS_PER_ROUND 64
-#define MAX_MR           65536u
-#define MAX_MSG_BYTES    NORNIC_MAX_MSG_BYTES
+#define MAX_MR        65536u
+#define MAX_MSG_BYTES NORNIC_MAX_MSG_BYTES
+#define LOOKS_A_SET   16u /* at one connection */
 
 /* --- rounds --- */
-
-static bool take_edges(struct host_iw *iw)
-{
-    struct epoll_event events[EVENTS_PER_ROUND];
-    int n = epoll_wait(iw->epoll_fd, events, EVENTS_PER_ROUND, 0);
-    for (int i = 0; i < n; i++) {
-        struct host_iw_fd *socket = events[i].data.ptr;
-        socket->ready(socket, events[i].events);
-    }
-    return n > 0;
-}
 
 /* Those of a CQ that overflowed in this round or since the last (ROCE-CQ-2). */
 static void end_failing(struct host_iw *iw)
@@ -45,12 +34,22 @@ static void end_failing(struct host_iw *iw)
     }
 }
 
+/* What has come. Who looks again and again would pay two calls for a message: one to ask whose it is, one to
+ * read it. So the only connection is asked itself, and every so often the set, which knows of new ones. */
+static bool look(struct host_iw *iw)
+{
+    struct host_iw_conn *only = iw->conn_count == 1 ? TAILQ_FIRST(&iw->conns) : NULL;
+    if (only && !iw->set.was_told && ++iw->looks % LOOKS_A_SET && host_iw_conn_ask(only))
+        return false;
+    return host_iw_set_look(&iw->set);
+}
+
 static bool take_in(struct host_dev *dev, uint64_t now_ns)
 {
     struct host_iw *iw = dev->iw;
     struct host_iw_conn *conn, *next;
     struct rdma_timer *timer;
-    bool did = take_edges(iw);
+    bool did = look(iw);
     host_iw_take_posted(iw, now_ns);
     while ((timer = rdma_timers_pop(&iw->timers, now_ns))) {
         timer->fire(timer, now_ns);
@@ -90,7 +89,12 @@ static uint64_t get_deadline_ns(const struct host_dev *dev)
 
 static int get_fd(const struct host_dev *dev)
 {
-    return dev->iw->epoll_fd;
+    return dev->iw->set.fd;
+}
+
+static void sleep_in_set(struct host_dev *dev, uint64_t timeout_ns)
+{
+    host_iw_set_sleep(&dev->iw->set, dev, timeout_ns);
 }
 
 static void get_use(const struct host_dev *dev, struct roce_dev_use *use)
@@ -201,8 +205,7 @@ static void free_iw(struct host_iw *iw)
 {
     if (iw->watch)
         net_watch_close(iw->watch);
-    if (iw->epoll_fd >= 0)
-        close(iw->epoll_fd);
+    host_iw_set_deinit(&iw->set);
     if (iw->domain) {
         int err = rdma_domain_destroy(iw->domain);
         assert(!err && "nobody makes objects of a device that is being closed");
@@ -233,19 +236,20 @@ static const struct host_drive drive = {
     .has_to_send = has_to_send,
     .deadline_ns = get_deadline_ns,
     .fd = get_fd,
+    .sleep = sleep_in_set,
     .use = get_use,
     .close = close_iw,
 };
 
 static int make_parts(struct host_iw *iw)
 {
-    iw->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (iw->epoll_fd < 0)
-        return -errno;
+    int err = host_iw_set_init(&iw->set);
+    if (err)
+        return err;
     iw->rx = malloc(HOST_IW_RX_BYTES);
     if (!iw->rx)
         return -ENOMEM;
-    int err = rdma_timers_init(&iw->timers, &rdma_mem_libc, HOST_IW_MAX_CONNS);
+    err = rdma_timers_init(&iw->timers, &rdma_mem_libc, HOST_IW_MAX_CONNS);
     if (!err)
         err = rdma_domain_create(&rdma_mem_libc, &host_random, MAX_MR, &iw->domain);
     if (!err)
@@ -260,7 +264,7 @@ static struct host_iw *new_iw(const struct host_dev_config *config, const struct
         return NULL;
     iw->config = config->iwarp;
     iw->only = name->addr;
-    iw->epoll_fd = -1;
+    iw->set.fd = -1;
     iw->last_qpn = (uint32_t)host_random.next(NULL) & 0xffff;
     snprintf(iw->name, sizeof iw->name, "%s", config->port);
     TAILQ_INIT(&iw->conns);
@@ -291,6 +295,33 @@ static int check_config(const struct host_dev_config *config, struct nornic_erro
                              "ports of frames",
                              config->port);
     return 0;
+}
+
+/* It ends a sleep, and that is all. */
+static bool on_bell(struct host_iw_fd *self, uint32_t events)
+{
+    (void)self;
+    (void)events;
+    return false;
+}
+
+static bool on_source(struct host_iw_fd *self, uint32_t events)
+{
+    (void)events;
+    host_dev_set_ready(container_of(self, struct host_iw, sources)->dev);
+    return false;
+}
+
+/* 0 or -errno. Readable for as long as it is not acted upon, for all that sleep. */
+static int add_wakers(struct host_iw *iw)
+{
+    iw->bell = (struct host_iw_fd){.fd = iw->dev->doorbell_fd, .ready = on_bell};
+    iw->timer = (struct host_iw_fd){.fd = iw->dev->timer_fd, .ready = on_bell};
+    iw->sources = (struct host_iw_fd){.fd = iw->dev->sources.fd, .ready = on_source};
+    int err = host_iw_set_add(&iw->set, &iw->bell, EPOLLIN);
+    if (!err)
+        err = host_iw_set_add(&iw->set, &iw->timer, EPOLLIN);
+    return err ? err : host_iw_set_add(&iw->set, &iw->sources, EPOLLIN);
 }
 
 /* What is told of the interface from now on. */
@@ -342,8 +373,10 @@ int host_iw_open(const struct host_dev_config *config, const struct host_port_na
     iw->dev->iw = iw;
     iw->dev->ifindex = iw->interface.index;
     err = follow_interface(iw, why);
-    if (!err && !config->no_thread) {
-        err = host_dev_thread_start(iw->dev);
+    if (!err) {
+        err = add_wakers(iw);
+        if (!err && !config->no_thread)
+            err = host_dev_thread_start(iw->dev);
         if (err)
             net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
     }

@@ -58,6 +58,12 @@ void host_lock_give(struct host_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
+void host_lock_give_in_child(struct host_lock *lock)
+{
+    assert(host_lock_is_held(lock) && "who has it gives it back");
+    host_lock_init(lock);
+}
+
 bool host_lock_is_wanted(struct host_lock *lock)
 {
     return atomic_load(&lock->waiters) > 0;

@@ -42,6 +42,8 @@ void host_lock_take_last(struct host_lock *lock);
 /* Without waiting: whether it was free, and is now the caller's. */
 bool host_lock_try(struct host_lock *lock);
 void host_lock_give(struct host_lock *lock);
+/* In the child of a fork whose parent had it around the fork: gives it back. Who waited is not here. */
+void host_lock_give_in_child(struct host_lock *lock);
 
 /* Someone waits in host_lock_take(). Any thread. */
 bool host_lock_is_wanted(struct host_lock *lock);

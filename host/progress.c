@@ -27,6 +27,11 @@ bool host_dev_round(struct host_dev *dev)
     return dev->drive->send(dev, now_ns) || did;
 }
 
+void host_dev_send(struct host_dev *dev)
+{
+    (void)dev->drive->send(dev, begin_round(dev));
+}
+
 static bool round_for(struct host_dev *dev, const struct rdma_cq *cq)
 {
     uint64_t now_ns = begin_round(dev);
@@ -46,8 +51,14 @@ void host_dev_lock(struct host_dev *dev)
 
 void host_dev_unlock(struct host_dev *dev)
 {
+    host_later_tell(&dev->later);
     host_dev_replan(dev);
     host_lock_give(&dev->lock);
+}
+
+void host_dev_unlock_in_child(struct host_dev *dev)
+{
+    host_lock_give_in_child(&dev->lock);
 }
 
 bool host_dev_progress(struct host_dev *dev)
@@ -59,6 +70,17 @@ bool host_dev_progress(struct host_dev *dev)
     return did;
 }
 
+bool host_dev_progress_late(struct host_dev *dev)
+{
+    if (!host_lock_try(&dev->lock))
+        return false;
+    uint64_t now_ns = begin_round(dev);
+    bool did = dev->drive->send(dev, now_ns);
+    did |= take_in(dev, now_ns);
+    host_dev_unlock(dev);
+    return did;
+}
+
 bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq)
 {
     if (!host_lock_try(&dev->lock))
@@ -66,4 +88,25 @@ bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq)
     bool did = round_for(dev, cq);
     host_dev_unlock(dev);
     return did;
+}
+
+void host_dev_wait_for(struct host_dev *dev, const struct rdma_cq *cq, uint64_t timeout_ns)
+{
+    if (!dev->drive->sleep) {
+        if (!host_dev_progress(dev))
+            host_dev_wait(dev, timeout_ns);
+        return;
+    }
+    host_dev_lock(dev);
+    host_dev_send(dev);
+    bool is_done = rdma_cq_is_ready(cq);
+    /* What completes by being sent must not keep out what comes for ever. */
+    dev->has_only_sent = is_done && !dev->has_only_sent;
+    bool has_only_sent = dev->has_only_sent;
+    host_dev_unlock(dev);
+    if (has_only_sent)
+        return;
+    if (!is_done)
+        host_dev_wait(dev, timeout_ns);
+    (void)host_dev_progress(dev);
 }

@@ -119,21 +119,25 @@ static uint64_t sleep_ns(struct host_dev *dev, uint64_t timeout_ns)
     return retry && timeout_ns > RETRY_NS ? RETRY_NS : timeout_ns;
 }
 
+/* On each descriptor that may say something. An interruption by a signal is a reason to wake, too. */
+static void sleep_on_all(struct host_dev *dev, uint64_t ns)
+{
+    struct pollfd fds[4] = {{.fd = dev->doorbell_fd, .events = POLLIN},
+                            {.fd = dev->drive->fd(dev), .events = POLLIN},
+                            {.fd = dev->sources.fd, .events = POLLIN},
+                            {.fd = dev->timer_fd, .events = POLLIN}};
+    struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    ppoll(fds, 4, ns == NET_TIME_NONE ? NULL : &ts, NULL);
+    if (fds[2].revents)
+        host_dev_set_ready(dev);
+}
+
 void host_dev_sleep(struct host_dev *dev, uint64_t timeout_ns)
 {
     atomic_fetch_add(&dev->sleepers, 1);
     uint64_t ns = sleep_ns(dev, timeout_ns);
-    if (ns > 0 && !atomic_load(&dev->is_stopping)) {
-        struct pollfd fds[4] = {{.fd = dev->doorbell_fd, .events = POLLIN},
-                                {.fd = dev->drive->fd(dev), .events = POLLIN},
-                                {.fd = dev->sources.fd, .events = POLLIN},
-                                {.fd = dev->timer_fd, .events = POLLIN}};
-        struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-        /* An interruption by a signal is a reason to wake like any other. */
-        ppoll(fds, 4, ns == NET_TIME_NONE ? NULL : &ts, NULL);
-        if (fds[2].revents)
-            atomic_store(&dev->sources.is_readable, true);
-    }
+    if (ns > 0 && !atomic_load(&dev->is_stopping))
+        dev->drive->sleep ? dev->drive->sleep(dev, ns) : sleep_on_all(dev, ns);
     atomic_fetch_sub(&dev->sleepers, 1);
 }
 

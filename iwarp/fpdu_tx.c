@@ -27,6 +27,25 @@ bool iwarp_fpdu_tx_has_room(const struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes
            tx->piece_count + piece_count + 2 * markers + 4 <= IWARP_BATCH_PIECES;
 }
 
+/* Brings the CRC up to what was pushed. */
+static void sum(struct iwarp_fpdu_tx *tx)
+{
+    if (tx->rules.has_crc && tx->unsummed_bytes)
+        tx->crc = iwarp_crc(tx->crc, tx->unsummed, tx->unsummed_bytes);
+    tx->unsummed_bytes = 0;
+}
+
+/* Octets that follow each other in memory are summed in one go: a call costs as much as a hundred of them,
+ * and an FPDU begins with three short parts. */
+static void sum_later(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    if (tx->unsummed_bytes && tx->unsummed + tx->unsummed_bytes != bytes)
+        sum(tx);
+    if (!tx->unsummed_bytes)
+        tx->unsummed = bytes;
+    tx->unsummed_bytes += len_bytes;
+}
+
 /* Adds octets of the FPDU that stay where they are; the last piece is made longer if it ends there. */
 static void push(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
 {
@@ -37,8 +56,7 @@ static void push(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_by
         assert(tx->piece_count < IWARP_BATCH_PIECES);
         tx->pieces[tx->piece_count++] = (struct iwarp_piece){bytes, len_bytes};
     }
-    if (tx->rules.has_crc)
-        tx->crc = iwarp_crc(tx->crc, bytes, len_bytes);
+    sum_later(tx, bytes, len_bytes);
     tx->batch_bytes += len_bytes;
     tx->position = (tx->position + len_bytes) % IWARP_MARKER_INTERVAL;
 }
@@ -83,7 +101,7 @@ void iwarp_fpdu_tx_begin(struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes)
 {
     uint8_t length[IWARP_MPA_LENGTH_BYTES];
     iwarp_mpa_length_put(length, &(struct iwarp_mpa_length){(uint16_t)ulpdu_bytes});
-    tx->raw_bytes = tx->crc = 0;
+    tx->raw_bytes = tx->crc = tx->unsummed_bytes = 0;
     tx->pad_bytes = iwarp_pad_bytes(ulpdu_bytes);
     put(tx, length, sizeof length, push_copy);
 }
@@ -104,6 +122,7 @@ void iwarp_fpdu_tx_end(struct iwarp_fpdu_tx *tx)
     uint8_t crc[IWARP_MPA_CRC_BYTES];
     put(tx, zeros, tx->pad_bytes, push_copy);
     put_marker_if_due(tx); /* IWARP-MARK-04: between pad and CRC, which covers it */
+    sum(tx);
     iwarp_crc_put(crc, tx->crc);
     put(tx, crc, sizeof crc, push_copy);
 }

@@ -10,8 +10,9 @@
 
 #include "iwarp/fpdu_rx.h"
 
-/* The most octets of a batch: room for the longest FPDU that is sent, with its markers. */
-#define IWARP_BATCH_BYTES  67584u
+/* The most octets of a batch: twice the room for the longest FPDU that is sent, with its markers, since a
+ * call to TCP costs (docs/performance.md). */
+#define IWARP_BATCH_BYTES  135168u
 #define IWARP_BATCH_PIECES 512u
 
 struct iwarp_piece {
@@ -28,9 +29,11 @@ struct iwarp_fpdu_tx {
     uint32_t batch_bytes;
     uint32_t scratch_bytes; /* used */
     uint32_t rest_from, rest_to;
-    uint32_t position;  /* octets since the set-up, modulo the interval of markers */
-    uint32_t raw_bytes; /* of the FPDU in progress, from ULPDU_Length on */
-    uint32_t crc;       /* of it so far */
+    uint32_t position;       /* octets since the set-up, modulo the interval of markers */
+    uint32_t raw_bytes;      /* of the FPDU in progress, from ULPDU_Length on */
+    uint32_t crc;            /* of it so far, but for: */
+    const uint8_t *unsummed; /* the last octets that were added */
+    uint32_t unsummed_bytes;
     uint32_t pad_bytes; /* that it ends with */
 };
 

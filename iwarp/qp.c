@@ -172,6 +172,21 @@ static void establish(struct iwarp_qp *qp)
     atomic_store(&qp->base.state, NORNIC_QPS_RTS);
 }
 
+bool iwarp_qp_may_fall_back(const struct iwarp_qp *qp)
+{
+    return qp->state == IWARP_QP_IDLE && rdma_qp_state_now(&qp->base) == NORNIC_QPS_INIT &&
+           iwarp_setup_may_fall_back(&qp->setup);
+}
+
+int iwarp_qp_fall_back(struct iwarp_qp *qp, uint64_t now_ns)
+{
+    if (!iwarp_qp_may_fall_back(qp))
+        return -EINVAL;
+    qp->tcp = IWARP_TCP_OPEN;
+    qp->has_fin = false;
+    return iwarp_setup_fall_back(&qp->setup, now_ns);
+}
+
 /* What the set-up has come to. */
 static void follow_setup(struct iwarp_qp *qp)
 {
@@ -179,6 +194,8 @@ static void follow_setup(struct iwarp_qp *qp)
         return;
     if (qp->setup.state == IWARP_SETUP_ESTABLISHED) {
         establish(qp);
+    } else if (iwarp_qp_may_fall_back(qp)) {
+        qp->tcp = IWARP_TCP_CLOSE; /* of this connection */
     } else if (qp->setup.state == IWARP_SETUP_FAILED && qp->setup.term) {
         arm(qp); /* for the Terminate alone */
         iwarp_terminate(qp, qp->setup.term, NULL);
@@ -295,11 +312,12 @@ static bool emit_one(struct iwarp_qp *qp)
     return true;
 }
 
-/* A Terminate that cannot go out, or answers that are owed and that the peer does not read, must not keep
- * the queue pair for ever (IWARP-MPA-22). */
+/* A Terminate or a refusal that cannot go out, or answers that are owed and that the peer does not read, must
+ * not keep the queue pair for ever (IWARP-MPA-22). In ERROR TCP is open for a refusal alone. */
 static bool has_no_limit(const struct iwarp_qp *qp)
 {
-    bool is_ending = qp->state == IWARP_QP_TERMINATE || qp->state == IWARP_QP_CLOSING;
+    bool is_ending =
+        qp->state == IWARP_QP_TERMINATE || qp->state == IWARP_QP_CLOSING || qp->state == IWARP_QP_ERROR;
     return is_ending && qp->tcp == IWARP_TCP_OPEN && qp->deadline_ns == UINT64_MAX;
 }
 
@@ -357,7 +375,7 @@ void iwarp_qp_sent(struct iwarp_qp *qp, size_t len_bytes, uint64_t now_ns)
     if (iwarp_setup_output(&qp->setup, &frame_bytes)) {
         iwarp_setup_sent(&qp->setup, len_bytes);
         if (len_bytes == frame_bytes && qp->setup.failure == IWARP_SETUP_REJECTED)
-            qp->tcp = IWARP_TCP_CLOSE; /* IWARP-MPA-08 */
+            iwarp_drop(qp, IWARP_TCP_CLOSE); /* IWARP-MPA-08 */
         return;
     }
     if (!qp->mulpdu_bytes || qp->state == IWARP_QP_ERROR)
@@ -378,6 +396,10 @@ void iwarp_qp_lost(struct iwarp_qp *qp)
 {
     bool was_open = qp->state == IWARP_QP_RTS;
     iwarp_setup_closed(&qp->setup);
+    if (iwarp_qp_may_fall_back(qp)) {
+        qp->tcp = IWARP_TCP_CLOSE;
+        return;
+    }
     if (was_open)
         qp->end.code = IWARP_TERM_MPA_LOST;
     iwarp_drop(qp, IWARP_TCP_RESET);

@@ -173,6 +173,12 @@ int iwarp_qp_adopt(struct iwarp_qp *qp, const struct iwarp_setup *requested);
 int iwarp_qp_accept(struct iwarp_qp *qp, const void *private_data, size_t private_bytes);
 int iwarp_qp_reject(struct iwarp_qp *qp, const void *private_data, size_t private_bytes);
 
+/* The peer ended TCP instead of a Reply of revision 2, and the config has `falls_back`: the queue pair is
+ * still in IDLE and keeps its receives. On another connection iwarp_qp_fall_back() begins with revision 1; or
+ * iwarp_qp_abort() gives up. 0, or -EINVAL: it may not. */
+bool iwarp_qp_may_fall_back(const struct iwarp_qp *qp);
+int iwarp_qp_fall_back(struct iwarp_qp *qp, uint64_t now_ns);
+
 /* Octets came. */
 void iwarp_qp_input(struct iwarp_qp *qp, const uint8_t *bytes, size_t len_bytes);
 /* What is to be written, in order; `*piece_count` 0: nothing now. A call of iwarp_qp_sent() follows each,

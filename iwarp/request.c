@@ -190,7 +190,8 @@ static bool emit_read(struct iwarp_qp *qp, struct rdma_send_wqe *w)
     return true;
 }
 
-/* IWARP-ATOM-10: what is not masked, as masks. */
+/* IWARP-ATOM-10: what is not masked, as masks. One that compares nothing and swaps all has an AOpCode of its
+ * own (IWARP-ATOM-08). */
 static struct iwarp_atomic_req atomic_of(const struct rdma_send_wqe *w, uint32_t request_id)
 {
     bool is_masked = rdma_wqe_flags(w) & RDMA_OP_MASKED;
@@ -202,11 +203,12 @@ static struct iwarp_atomic_req atomic_of(const struct rdma_send_wqe *w, uint32_t
         req.compare_mask = UINT64_MAX;
         return req;
     }
-    req.aopcode = IWARP_CMP_SWAP;
+    req.aopcode =
+        is_masked && w->compare_mask == 0 && w->swap_mask == UINT64_MAX ? IWARP_SWAP : IWARP_CMP_SWAP;
     req.data = w->swap;
     req.mask = is_masked ? w->swap_mask : UINT64_MAX;
-    req.compare = w->compare_add;
-    req.compare_mask = is_masked ? w->compare_mask : UINT64_MAX;
+    req.compare = req.aopcode == IWARP_SWAP ? 0 : w->compare_add;
+    req.compare_mask = is_masked && req.aopcode == IWARP_CMP_SWAP ? w->compare_mask : UINT64_MAX;
     return req;
 }
 

@@ -348,6 +348,19 @@ const uint8_t *iwarp_setup_private_data(const struct iwarp_setup *s, size_t *len
 
 bool iwarp_setup_may_fall_back(const struct iwarp_setup *s)
 {
-    return s->session.is_initiator && s->failure == IWARP_SETUP_CLOSED && s->config.rev == NEWEST_REV &&
-           s->in_bytes == 0;
+    return s->session.is_initiator && s->config.falls_back && s->failure == IWARP_SETUP_CLOSED &&
+           s->config.rev == NEWEST_REV && s->in_bytes == 0;
+}
+
+int iwarp_setup_fall_back(struct iwarp_setup *s, uint64_t now_ns)
+{
+    const size_t lead = IWARP_MPA_FRAME_BYTES + IWARP_MPA_ENHANCED_BYTES;
+    uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
+    struct iwarp_setup_config config = s->config;
+    if (!iwarp_setup_may_fall_back(s))
+        return -EINVAL;
+    size_t private_bytes = s->out_bytes - lead; /* all of the Request is there, however much of it was sent */
+    memcpy(private_data, s->out + lead, private_bytes);
+    config.rev = NEWEST_REV - 1;
+    return iwarp_setup_connect(s, &config, private_data, private_bytes, now_ns);
 }

@@ -26,15 +26,16 @@ enum iwarp_rtr { IWARP_RTR_NONE = 0, IWARP_RTR_WRITE = 1, IWARP_RTR_READ = 2 };
 
 /* What a side wants. All zero is the default but for the depths. */
 struct iwarp_setup_config {
-    uint8_t rev;              /* initiator: of its Request; responder: the newest served. 0: 2 */
-    bool wants_markers;       /* in what it receives (IWARP-MPA-04) */
-    bool no_crc;              /* does without, if the peer does (IWARP-MPA-07) */
-    uint16_t ird, ord;        /* READs and atomics that it serves and that it makes, below IWARP_DEPTH_OPEN */
-    uint16_t max_ird;         /* how far it can raise the former when the Reply asks. 0: not at all */
-    bool leaves_depths;       /* initiator: does not say its depths: the programs know them */
-    bool no_rtr;              /* initiator: the server does not speak first, so no RTR is offered */
-    uint8_t rtr;              /* initiator: the kinds it offers, enum iwarp_rtr. 0: both */
-    uint64_t reply_wait_ns;   /* 0: IWARP_REPLY_TIMEOUT_NS */
+    uint8_t rev;            /* initiator: of its Request; responder: the newest served. 0: 2 */
+    bool wants_markers;     /* in what it receives (IWARP-MPA-04) */
+    bool no_crc;            /* does without, if the peer does (IWARP-MPA-07) */
+    uint16_t ird, ord;      /* READs and atomics that it serves and that it makes, below IWARP_DEPTH_OPEN */
+    uint16_t max_ird;       /* how far it can raise the former when the Reply asks. 0: not at all */
+    bool leaves_depths;     /* initiator: does not say its depths: the programs know them */
+    bool no_rtr;            /* initiator: the server does not speak first, so no RTR is offered */
+    uint8_t rtr;            /* initiator: the kinds it offers, enum iwarp_rtr. 0: both */
+    bool falls_back;        /* initiator of revision 2: another connection may begin with 1 (IWARP-MPA-12) */
+    uint64_t reply_wait_ns; /* 0: IWARP_REPLY_TIMEOUT_NS */
     uint64_t request_wait_ns; /* 0: IWARP_REQUEST_TIMEOUT_NS */
 };
 
@@ -117,8 +118,11 @@ void iwarp_setup_sent(struct iwarp_setup *s, size_t len_bytes);
  * as `s`. */
 const uint8_t *iwarp_setup_private_data(const struct iwarp_setup *s, size_t *len_bytes);
 
-/* A Request of revision 2 was answered by an end of TCP: another connection may try revision 1
- * (IWARP-MPA-12). */
+/* A Request of revision 2 was answered by an end of TCP, and the config has `falls_back`: another connection
+ * may try revision 1 (IWARP-MPA-12). */
 bool iwarp_setup_may_fall_back(const struct iwarp_setup *s);
+/* On that connection: begins with a Request of revision 1, with the same private data. 0, or -EINVAL: it may
+ * not. */
+int iwarp_setup_fall_back(struct iwarp_setup *s, uint64_t now_ns);
 
 #endif

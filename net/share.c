@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #define SAY_WAIT_NS    (100 * NS_PER_MS)
 #define LOCK_AGAIN_NS  NS_PER_MS
 #define WRITE_AGAIN_NS (50 * NS_PER_MS) /* to a file system that is full */
-#define LOOK_AGAIN_NS  (5 * NS_PER_MS)
+#define BORROW_TRIES   8
 
 /* --- opening and closing --- */
 
@@ -134,7 +135,7 @@ static struct net_share *make_share(void)
         return NULL;
     share->slot = NET_SHARE_NOBODY;
     share->hand_fd = -1;
-    share->trial_at_ns = share->look_at_ns = NET_TIME_NONE;
+    share->trial_at_ns = share->look_at_ns = share->renew_at_ns = NET_TIME_NONE;
     /* Before the table: files of a killed process are closed in the order of their numbers, and the leases
      * are not to wait for this one. Without it packets that go astray are the news. */
     share->news_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -178,8 +179,10 @@ int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_err
 void net_share_close(struct net_share *share)
 {
     bool is_locked = net_share_table_lock(&share->table, LOCK_WAIT_NS) == 0;
-    for (uint32_t i = 0; i < share->own.place_count; i++)
+    for (uint32_t i = 0; i < share->own.place_count; i++) {
+        net_share_empty(share, i);
         close(share->sites[i].fd);
+    }
     if (!is_locked) {
         net_share_hand_remove(&share->table, share->slot);
         close(share->hand_fd);
@@ -200,23 +203,42 @@ uint8_t net_share_id_prefix(const struct net_share *share)
 
 /* --- addresses --- */
 
-/* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. Of another
- * user's group a socket is borrowed, without the lock, which whoever lends it may want. */
-static int open_socket(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
-                       uint32_t scope, struct nornic_error *why)
+/* Of another user's group, without the lock, which whoever lends may want. A descriptor or -errno; with
+ * -EAGAIN the lock is not there again. */
+static int borrow_socket(struct net_share *share, const struct nornic_addr *addr, uint32_t scope)
 {
-    unsigned others = net_share_count_at(&share->view, addr, scope);
-    int fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
-    if (fd != -EADDRINUSE || !others || !share->dir.is_system)
-        return fd;
     net_share_table_unlock(&share->table);
-    fd = net_share_borrow(share, addr, scope);
+    int fd = net_share_borrow(share, addr, scope);
     int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
     if (err && fd >= 0)
         close(fd);
     if (!err)
         net_share_refresh(share);
     return err ? err : fd;
+}
+
+/* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. Who could
+ * lend may have only begun, or be about to end, and its group to be founded anew (share_renew.c): so it is
+ * tried again. */
+static int open_socket(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
+                       uint32_t scope, struct nornic_error *why)
+{
+    int fd = -EADDRINUSE;
+    for (unsigned tries = 0; tries < BORROW_TRIES && fd == -EADDRINUSE; tries++) {
+        unsigned others = net_share_count_at(&share->view, addr, scope);
+        fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
+        if (fd != -EADDRINUSE || !others || !share->dir.is_system)
+            return fd;
+        fd = borrow_socket(share, addr, scope);
+    }
+    return fd;
+}
+
+/* Who opened a socket: its inode says so (sockfs). */
+static uint32_t owner_of(int fd, uint32_t otherwise)
+{
+    struct stat of;
+    return fstat(fd, &of) == 0 ? of.st_uid : otherwise;
 }
 
 int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
@@ -234,7 +256,8 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
         net_share_table_keep(&share->table, fd);
         share->own.places[i] = (struct net_share_place){
             .addr = *addr, .scope = scope, .index = net_share_count_at(&share->view, addr, scope)};
-        share->sites[i] = (struct net_share_site){.fd = fd, .ifindex = ifindex, .is_sure = true};
+        share->sites[i] = (struct net_share_site){
+            .fd = fd, .ifindex = ifindex, .uid = owner_of(fd, share->own.uid), .is_sure = true};
         share->own.place_count++;
         net_share_say(share);
     }
@@ -250,6 +273,7 @@ void net_share_leave(struct net_share *share, int fd)
     if (i == share->own.place_count)
         return;
     bool is_locked = net_share_table_lock(&share->table, LOCK_WAIT_NS) == 0;
+    net_share_empty(share, i);
     uint32_t last = --share->own.place_count;
     share->own.places[i] = share->own.places[last];
     share->sites[i] = share->sites[last];
@@ -355,27 +379,14 @@ unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS])
 
 uint64_t net_share_deadline_ns(const struct net_share *share)
 {
-    return min_u64(min_u64(share->trial_at_ns, share->look_at_ns),
+    return min_u64(min_u64(min_u64(share->trial_at_ns, share->look_at_ns), share->renew_at_ns),
                    share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
 }
 
-/* Whether there was any. */
-static bool drain_news(const struct net_share *share)
-{
-    char events[4096];
-    bool is_any = false;
-    while (share->news_fd >= 0 && read(share->news_fd, events, sizeof events) > 0)
-        is_any = true;
-    return is_any;
-}
-
-/* Who closes the table is heard of before its locks are gone, so what is news is looked at twice. */
 static bool is_time_to_look(struct net_share *share)
 {
-    bool has_news = drain_news(share), is_time = share->now_ns >= share->look_at_ns;
-    if (has_news)
-        share->look_at_ns = share->now_ns + LOOK_AGAIN_NS;
-    else if (is_time)
+    bool is_time = share->now_ns >= share->look_at_ns, has_news = net_share_has_news(share);
+    if (!has_news && is_time)
         share->look_at_ns = NET_TIME_NONE;
     return has_news || is_time || share->now_ns >= share->trial_at_ns;
 }

@@ -47,6 +47,11 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
 /* Closes the socket, and leaves the address to the others. */
 void net_share_leave(struct net_share *share, int fd);
 
+/* Once a round, behind net_share_round(), of each of these sockets: one of another user, of whom nobody is
+ * there any more, is replaced, so that others can come to the address. Returns a new descriptor, which is the
+ * group's in place of `fd`, and the caller closes `fd`; or -1: there is nothing to do. */
+int net_share_renew(struct net_share *share, int fd);
+
 /* Takes a service id: requests for it at the addresses of the port come here. 0; -EADDRINUSE: another process
  * listens to it at one of them; -ENOSPC; or -EAGAIN: the table is locked for long. And gives it back. */
 int net_share_serve(struct net_share *share, uint64_t service_id);

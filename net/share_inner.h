@@ -10,6 +10,7 @@
 struct net_share_site {
     int fd;
     unsigned ifindex;
+    uint32_t uid; /* who opened it: of a borrowed one, another user */
     bool is_sure; /* a trial has found its index */
 };
 
@@ -19,6 +20,7 @@ struct net_share {
     unsigned slot;
     int hand_fd, news_fd;                              /* news_fd: inotify, or -1 */
     uint64_t look_at_ns;                               /* once more at what was news; NET_TIME_NONE: no */
+    uint64_t renew_at_ns;                              /* net_share_renew(); NET_TIME_NONE: none is needed */
     struct net_share_record own;                       /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
     struct net_share_view view;                        /* own among them */
@@ -60,7 +62,16 @@ static inline void net_share_trial_begin(struct net_share *share)
     share->trial_at_ns = share->trial_began_ns = share->now_ns;
 }
 
+/* --- share_leave.c --- */
+
+/* Nothing comes to a site's socket any more, and what had come for others is handed over. */
+void net_share_empty(struct net_share *share, uint32_t site);
+
 /* --- share_view.c --- */
+
+/* The table was written to, or a process has closed it; it will be looked at once more, as who closes it is
+ * heard of before its locks are gone. */
+bool net_share_has_news(struct net_share *share);
 
 /* Reads the table. True: somebody has died, and is to be buried. */
 bool net_share_refresh(struct net_share *share);
@@ -69,6 +80,11 @@ bool net_share_refresh(struct net_share *share);
 bool net_share_bury(struct net_share *share);
 /* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
 void net_share_say(struct net_share *share);
+
+/* --- share_renew.c --- */
+
+/* Somebody has come or gone: whether there are sockets to be renewed. */
+void net_share_renew_look(struct net_share *share);
 
 /* --- share_trial.c --- */
 

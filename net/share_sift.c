@@ -9,7 +9,7 @@
 #include "net/share_inner.h"
 #include "net/share_lend.h"
 
-#define VIEW_NS     NS_PER_MS /* how old what is known may be before it says that nobody is there */
+#define VIEW_NS     NS_PER_MS /* how old what is known may be */
 #define REFUSALS    8         /* that are handed over in this time: */
 #define REFUSALS_NS NS_PER_MS
 
@@ -78,11 +78,20 @@ static void keep(struct sifting *s, uint32_t at, uint32_t bytes)
     s->kept_bytes += bytes;
 }
 
+/* What is known of the others may be too old to send a packet after. Nobody sends to a process before it is
+ * in the table; so whose nobody's packet is, the news may say that have come with it. */
+static bool is_view_old(struct net_share *share, unsigned whose)
+{
+    if (share->now_ns - share->seen_ns >= VIEW_NS)
+        return true;
+    return whose == NET_SHARE_NOBODY && (share->news_fd < 0 || net_share_has_news(share));
+}
+
 static unsigned look_whose(struct sifting *s, const uint8_t *packet, uint32_t bytes)
 {
     struct net_share *share = s->share;
     unsigned whose = net_share_whose(&share->view, &s->arrival->dst, s->scope, packet, bytes);
-    if (whose == share->slot || whose == NET_SHARE_TRIAL || share->now_ns - share->seen_ns < VIEW_NS)
+    if (whose == share->slot || whose == NET_SHARE_TRIAL || !is_view_old(share, whose))
         return whose;
     if (net_share_refresh(share))
         net_share_say_soon(share);

@@ -2,10 +2,14 @@
 /* What a process knows of the others, and what they know of it. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/base.h"
 #include "net/share_filter.h"
 #include "net/share_hand.h"
 #include "net/share_inner.h"
+
+#define LOOK_AGAIN_NS (5 * NS_PER_MS)
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -23,6 +27,17 @@ static uint64_t sign(const struct net_share *share)
         hash = mix(hash, net_share_count_at(&share->view, &place->addr, place->scope));
     }
     return hash;
+}
+
+bool net_share_has_news(struct net_share *share)
+{
+    char events[4096];
+    bool has_news = false;
+    while (share->news_fd >= 0 && read(share->news_fd, events, sizeof events) > 0)
+        has_news = true;
+    if (has_news)
+        share->look_at_ns = share->now_ns + LOOK_AGAIN_NS;
+    return has_news;
 }
 
 bool net_share_refresh(struct net_share *share)
@@ -49,6 +64,7 @@ bool net_share_refresh(struct net_share *share)
     if (signature != share->signature) {
         share->signature = signature;
         net_share_trial_begin(share);
+        net_share_renew_look(share);
     }
     return has_dead;
 }

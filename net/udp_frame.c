@@ -51,24 +51,34 @@ static void put_ipv4(struct net_udp_message *m, const uint8_t *l3, struct nornic
 {
     struct net_ipv4 ip;
     net_ipv4_get(&ip, l3);
-    int tos = ip.dscp << 2 | ip.ecn, ttl = ip.ttl;
+    m->tos = (uint8_t)(ip.dscp << 2 | ip.ecn);
+    m->ttl = ip.ttl;
     m->src = nornic_addr_from_v4(ip.src);
     *dst = nornic_addr_from_v4(ip.dst);
-    put_control(m, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
-    if (ttl)
-        put_control(m, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
 }
 
 static void put_ipv6(struct net_udp_message *m, const uint8_t *l3, struct nornic_addr *dst)
 {
     struct net_ipv6 ip;
     net_ipv6_get(&ip, l3);
-    int tclass = ip.dscp << 2 | ip.ecn, hops = ip.hop_limit;
+    m->tos = (uint8_t)(ip.dscp << 2 | ip.ecn);
+    m->ttl = ip.hop_limit;
     memcpy(m->src.b, ip.src, sizeof m->src.b);
     memcpy(dst->b, ip.dst, sizeof dst->b);
-    put_control(m, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass);
-    if (hops)
-        put_control(m, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof hops);
+}
+
+/* That of a train first: a socket that sends with the rest by itself needs no more (net/udp_usual.h). */
+static void put_controls(struct net_udp_message *m, uint32_t train_seg_bytes, bool is_v4)
+{
+    uint16_t seg_bytes = (uint16_t)train_seg_bytes;
+    int level = is_v4 ? IPPROTO_IP : IPPROTO_IPV6, tos = m->tos, ttl = m->ttl;
+    m->control_bytes = 0;
+    if (train_seg_bytes)
+        put_control(m, IPPROTO_UDP, UDP_SEGMENT, &seg_bytes, sizeof seg_bytes);
+    m->train_control_bytes = m->control_bytes;
+    put_control(m, level, is_v4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof tos);
+    if (ttl)
+        put_control(m, level, is_v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl, sizeof ttl);
 }
 
 bool net_udp_message_of(struct net_udp_message *m, const struct net_frame *frame, unsigned ifindex)
@@ -82,18 +92,15 @@ bool net_udp_message_of(struct net_udp_message *m, const struct net_frame *frame
     if (udp.dst_port != NET_ROCE_UDP_PORT)
         return false;
     uint32_t head_bytes = at.l4_offset + NET_UDP_BYTES;
-    m->control_bytes = 0;
     if (at.ip_version == 4)
         put_ipv4(m, frame->data + at.l3_offset, &dst);
     else
         put_ipv6(m, frame->data + at.l3_offset, &dst);
+    m->is_to_group = nornic_addr_is_multicast(&dst);
+    put_controls(m, frame->seg_bytes, at.ip_version == 4);
     m->payload = (struct iovec){.iov_base = frame->data + head_bytes,
                                 .iov_len = frame->seg_bytes ? frame->len_bytes - head_bytes
                                                             : at.udp_bytes - NET_UDP_BYTES};
-    if (frame->seg_bytes) {
-        uint16_t seg_bytes = (uint16_t)frame->seg_bytes;
-        put_control(m, IPPROTO_UDP, UDP_SEGMENT, &seg_bytes, sizeof seg_bytes);
-    }
     m->to_bytes = net_sockaddr_set(&m->to, &dst, NET_ROCE_UDP_PORT, ifindex);
     return true;
 }

@@ -51,8 +51,11 @@ struct net_udp_message {
     struct iovec payload;
     union net_sockaddr to;
     socklen_t to_bytes;
+    uint8_t tos, ttl; /* or traffic class and hop limit */
+    bool is_to_group;
     struct net_udp_control control;
-    size_t control_bytes;
+    size_t control_bytes;       /* of all, */
+    size_t train_control_bytes; /* and of the first, which only a train needs */
 };
 
 /* Takes a frame to UDP port 4791 apart: addresses, payload, TOS (traffic class), TTL (hop limit; 0: the

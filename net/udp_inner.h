@@ -11,6 +11,7 @@
 #include "net/udp_gate.h"
 #include "net/udp_lost.h"
 #include "net/udp_trouble.h"
+#include "net/udp_usual.h"
 
 #define NET_UDP_LISTENERS_MAX   128 /* addresses, of which a GID table has 64, and groups */
 #define NET_UDP_RX_MESSAGES     16  /* of one call; they hold a megabyte at the most */
@@ -22,6 +23,7 @@ struct net_udp_listener {
     struct nornic_addr addr;
     int fd;
     uint32_t dropped; /* as the kernel last counted */
+    struct net_udp_usual usual;
 };
 
 struct net_udp_rx {
@@ -83,8 +85,7 @@ static inline struct net_udp_port *net_udp_port_of(struct net_port *base)
     return (struct net_udp_port *)base;
 }
 
-static inline const struct net_udp_listener *net_udp_find(const struct net_udp_port *port,
-                                                          const struct nornic_addr *addr)
+static inline struct net_udp_listener *net_udp_find(struct net_udp_port *port, const struct nornic_addr *addr)
 {
     for (unsigned i = 0; i < port->listener_count; i++)
         if (nornic_addr_equal(&port->listeners[i].addr, addr))

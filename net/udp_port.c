@@ -38,7 +38,7 @@ static_assert(NET_UDP_TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame 
 
 /* To a group, by the engine of this port, which hands it over itself. Another process may have the same
  * address. */
-static bool is_own_to_group(const struct net_udp_port *port, const struct net_udp_arrival *arrival,
+static bool is_own_to_group(struct net_udp_port *port, const struct net_udp_arrival *arrival,
                             const uint8_t *payload)
 {
     return nornic_addr_is_multicast(&arrival->dst) && net_udp_find(port, &arrival->src) &&
@@ -73,8 +73,7 @@ static bool take_message(struct net_udp_port *port, const struct net_udp_listene
         if (arrival.payload_bytes == 0)
             return false;
     }
-    if (port->trouble.text[0] && nornic_addr_equal(&port->trouble.peer, &arrival.src))
-        port->trouble.text[0] = '\0'; /* it is there */
+    net_udp_trouble_heard(&port->trouble, &arrival.src);
     give_frame(port, &arrival, i, frame);
     return true;
 }
@@ -96,17 +95,6 @@ static unsigned take_shared(struct net_udp_port *port, struct net_frame *frames,
         port->base.counters.rx_handed_over++;
     }
     return count;
-}
-
-/* When there is news, and now and then. */
-static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n,
-                              bool is_ready, uint64_t now_ns)
-{
-    if (!is_ready && now_ns < port->share_at_ns)
-        return 0;
-    port->share_at_ns = now_ns + LOOK_EVERY_NS;
-    net_share_round(port->share, now_ns);
-    return take_shared(port, frames, first, n);
 }
 
 /* Message `i` may be received again: the kernel has put its own lengths there. */
@@ -248,6 +236,43 @@ static unsigned take_messages(struct net_udp_port *port, struct net_frame *frame
     return count;
 }
 
+static int watch(struct net_udp_port *port, unsigned index, int how)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
+    return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
+}
+
+/* The port's part of net_share_renew(). What waits to be sent from the old socket, or has come to it, is
+ * lost, as on a wire. */
+static void renew_listeners(struct net_udp_port *port)
+{
+    for (unsigned i = 0; i < port->listener_count; i++) {
+        struct net_udp_listener *at = &port->listeners[i];
+        int fd = net_share_renew(port->share, at->fd), old = at->fd;
+        if (fd < 0)
+            continue;
+        net_udp_forget(port, old);
+        watch(port, i, EPOLL_CTL_DEL);
+        *at = (struct net_udp_listener){.addr = at->addr, .fd = fd};
+        if (port->is_steered)
+            port->is_steered = filter(port, i) == 0;
+        (void)watch(port, i, EPOLL_CTL_ADD); /* it has just taken one as good out */
+        close(old);
+    }
+}
+
+/* When there is news, and now and then. */
+static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n,
+                              bool is_ready, uint64_t now_ns)
+{
+    if (!is_ready && now_ns < port->share_at_ns)
+        return 0;
+    port->share_at_ns = now_ns + LOOK_EVERY_NS;
+    net_share_round(port->share, now_ns);
+    renew_listeners(port);
+    return take_shared(port, frames, first, n);
+}
+
 static unsigned udp_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
     struct net_udp_port *port = net_udp_port_of(base);
@@ -275,12 +300,6 @@ static void udp_rx_release(struct net_port *base, const struct net_frame *frames
 }
 
 /* --- addresses --- */
-
-static int watch(struct net_udp_port *port, unsigned index, int how)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
-    return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
-}
 
 static int watch_share(struct net_udp_port *port)
 {

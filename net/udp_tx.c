@@ -13,11 +13,17 @@
 #define REFUSALS_ROUND 64
 #define TX_TRIES       4 /* of a message that finds no room on the way out */
 
+/* Of an IP packet of a message. All of a train are as long, but for the last. */
+static uint32_t packet_bytes(const struct net_udp_tx *m)
+{
+    return (uint32_t)((m->size.bytes + m->size.pkts - 1) / m->size.pkts) - NET_ETHER_BYTES;
+}
+
 static void note_local(struct net_udp_port *port, const struct net_udp_tx *m, int error)
 {
     uint16_t udp_port;
     struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
-    net_udp_trouble_local(&port->trouble, &to, error);
+    net_udp_trouble_local(&port->trouble, &to, error, packet_bytes(m));
     port->base.counters.tx_too_long += error == EMSGSIZE;
 }
 
@@ -140,11 +146,25 @@ static bool take_error(struct net_udp_port *port, int error, bool *was_refused, 
 static void count_sent(struct net_udp_port *port, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        const struct net_train_size *size = &port->tx[port->tx_first++].size;
+        const struct net_udp_tx *m = &port->tx[port->tx_first++];
+        const struct net_train_size *size = &m->size;
+        if (port->trouble.max_bytes > 0) {
+            uint16_t udp_port;
+            struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
+            net_udp_trouble_sent(&port->trouble, &to, packet_bytes(m));
+        }
         port->base.counters.tx_frames += size->pkts;
         port->base.counters.tx_bytes += size->bytes;
         port->has_sent_train |= size->pkts > 1;
     }
+}
+
+/* How many messages the kernel took, or -1. What takes several takes longer with one. */
+static int give(int fd, struct mmsghdr *heads, unsigned n)
+{
+    if (n > 1)
+        return sendmmsg(fd, heads, n, MSG_DONTWAIT);
+    return sendmsg(fd, &heads->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
 }
 
 void net_udp_send(struct net_udp_port *port, uint64_t now_ns)
@@ -159,7 +179,7 @@ void net_udp_send(struct net_udp_port *port, uint64_t now_ns)
         unsigned end = port->tx_first + 1;
         while (end < port->tx_end && port->tx[end].fd == fd)
             end++;
-        int sent = sendmmsg(fd, port->tx_heads + port->tx_first, end - port->tx_first, MSG_DONTWAIT);
+        int sent = give(fd, port->tx_heads + port->tx_first, end - port->tx_first);
         if (sent > 0) {
             count_sent(port, (unsigned)sent);
             was_refused = false;
@@ -177,18 +197,18 @@ static bool add_message(struct net_udp_port *port, const struct net_frame *frame
     struct net_udp_tx *m = &port->tx[port->tx_end];
     if (!net_udp_message_of(&m->message, frame, port->ifindex))
         return false;
-    const struct net_udp_listener *from = net_udp_find(port, &m->message.src);
+    struct net_udp_listener *from = net_udp_find(port, &m->message.src);
     if (!from)
         return false;
     m->fd = from->fd;
     m->size = net_train_size(frame);
-    port->tx_heads[port->tx_end++] =
-        (struct mmsghdr){.msg_hdr = {.msg_name = &m->message.to,
-                                     .msg_namelen = m->message.to_bytes,
-                                     .msg_iov = &m->message.payload,
-                                     .msg_iovlen = 1,
-                                     .msg_control = &m->message.control,
-                                     .msg_controllen = m->message.control_bytes}};
+    size_t control_bytes = net_udp_usual_control(&from->usual, m->fd, &m->message, port->tx_end == 0);
+    port->tx_heads[port->tx_end++] = (struct mmsghdr){.msg_hdr = {.msg_name = &m->message.to,
+                                                                  .msg_namelen = m->message.to_bytes,
+                                                                  .msg_iov = &m->message.payload,
+                                                                  .msg_iovlen = 1,
+                                                                  .msg_control = &m->message.control,
+                                                                  .msg_controllen = control_bytes}};
     return true;
 }
 

@@ -56,6 +56,13 @@ static inline bool nornic_addr_is_zero(const struct nornic_addr *a)
     return nornic_addr_equal(a, &zero);
 }
 
+/* 0.0.0.0: to listeners, each IPv4 address. */
+static inline bool nornic_addr_is_v4_any(const struct nornic_addr *a)
+{
+    static const uint8_t none[4] = {0};
+    return nornic_addr_is_v4(a) && memcmp(a->b + 12, none, sizeof none) == 0;
+}
+
 /* The same MAC address. */
 static inline bool nornic_mac_equal(const struct nornic_mac *a, const struct nornic_mac *b)
 {

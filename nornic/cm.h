@@ -26,7 +26,7 @@ enum nornic_port_space {
 /* What both ends of a connection agree on; the meaning of each is librdmacm's. */
 struct nornic_conn_param {
     const void *private_data; /* borrowed for the call; may be NULL */
-    uint8_t private_data_len;
+    uint16_t private_data_len;
     uint8_t responder_resources; /* READs and atomics that we take at once */
     uint8_t initiator_depth;     /* and that we have outstanding */
     bool flow_control;
@@ -35,6 +35,10 @@ struct nornic_conn_param {
     bool srq;                /* the QP takes its receives from an SRQ */
     uint32_t qp_num;         /* when `qp` is NULL */
     uint32_t qkey;           /* UD; 0: NORNIC_CM_QKEY */
+    bool has_traffic_class;  /* what leaves has `traffic_class`; else 0 or, accepting, that of the request */
+    uint8_t traffic_class;   /* IPv6's, IPv4's type of service */
+    bool has_ack_timeout;    /* RC: our QP's timer is `ack_timeout`; else what the path's times ask for */
+    uint8_t ack_timeout;     /* 4.096 us * 2^n, 0..31; 0: without end. The peer is not told */
 };
 
 #define NORNIC_CM_QKEY 0x01234567 /* ROCE-CM-62 */
@@ -113,9 +117,10 @@ int nornic_cm_id_resolve_addr(struct nornic_cm_id *id, const struct nornic_addr 
 /* After ADDR_RESOLVED. On Ethernet nobody has to be asked: ROUTE_RESOLVED follows. 0 or -EINVAL. */
 int nornic_cm_id_resolve_route(struct nornic_cm_id *id);
 
-/* Takes requests for `port` (0: a free one; nornic_cm_id_endpoints() says which) of `addr`, or with NULL
- * of all addresses of the device. At most `backlog` requests wait for an answer; more are dropped, so
- * that their senders try again. 0, -EINVAL or -EADDRINUSE. */
+/* Takes requests for `port` (0: a free one; nornic_cm_id_endpoints() says which) of `addr`; with 0.0.0.0 of
+ * all IPv4 addresses of the device, and with NULL of all (over iWARP with both), but for those that another
+ * id listens to by name or family. At most `backlog` requests wait for an answer; more are dropped, so that
+ * their senders try again. 0, -EINVAL or -EADDRINUSE. */
 int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr, uint16_t port,
                         unsigned backlog);
 
@@ -150,8 +155,9 @@ int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struc
  * RTS: the connection stands. 0 or -EINVAL. */
 int nornic_cm_id_establish(struct nornic_cm_id *id);
 
-/* Refuses CONNECT_REQUEST. At most 148 bytes (UD: 136), which may be NULL. 0 or -EINVAL. */
-int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes);
+/* Refuses CONNECT_REQUEST. At most 148 bytes (UD: 136; iWARP: as many as connecting takes), which may be
+ * NULL. 0 or -EINVAL. */
+int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint16_t len_bytes);
 
 /* Ends the connection, or answers DISCONNECTED: the queue pair goes to ERR. Then DISCONNECTED (to who
  * began) and TIMEWAIT_EXIT. 0 or -EINVAL. */
@@ -164,7 +170,7 @@ int nornic_cm_id_join_mcast(struct nornic_cm_id *id, const struct nornic_addr *g
                             struct nornic_error *why);
 int nornic_cm_id_leave_mcast(struct nornic_cm_id *id, const struct nornic_addr *group);
 
-#define NORNIC_CM_PRIVATE_BYTES 224 /* of the message that carries most */
+#define NORNIC_CM_PRIVATE_BYTES 512 /* of the message that carries most: an MPA frame; of RoCE's 224 */
 
 /* An event, from when it is taken until it is acknowledged. */
 struct nornic_cm_event {
@@ -178,10 +184,10 @@ struct nornic_cm_event {
     uint8_t responder_resources, initiator_depth;
     bool flow_control, srq;
     uint8_t retry_count, rnr_retry_count;
-    uint32_t qpn;             /* the peer's */
-    uint32_t qkey;            /* UD: ESTABLISHED; MULTICAST_JOIN */
-    struct nornic_av av;      /* to the peer, or the group: for nornic_ah_create() */
-    uint8_t private_data_len; /* all that the message has room for, zero-padded (ROCE-CM-63) */
+    uint32_t qpn;              /* the peer's */
+    uint32_t qkey;             /* UD: ESTABLISHED; MULTICAST_JOIN */
+    struct nornic_av av;       /* to the peer, or the group: for nornic_ah_create() */
+    uint16_t private_data_len; /* RoCE: all that the message has room for, zero-padded (ROCE-CM-63) */
     uint8_t private_data[NORNIC_CM_PRIVATE_BYTES];
     struct nornic_error why; /* ADDR_ERROR; iWARP: whatever has gone wrong, else "" */
 };

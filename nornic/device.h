@@ -140,7 +140,9 @@ enum nornic_iwarp_rtr {
 
 /* How an iWARP device sets up its streams (RFC 5044, RFC 6581). All zero: the defaults. */
 struct nornic_iwarp_config {
-    uint8_t mpa_rev;    /* of its Requests, and the newest that it answers: 1 or 2; default 2 */
+    /* Of its Requests, and the newest that it answers: 1 or 2. Default 2, and where a peer ends TCP instead
+     * of answering, another connection with 1. */
+    uint8_t mpa_rev;
     bool no_crc;        /* do without, where the peer does too */
     bool markers;       /* want them in what comes */
     bool no_extensions; /* neither make nor take the atomics and immediate data of RFC 7306 */

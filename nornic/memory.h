@@ -39,9 +39,17 @@ int nornic_mr_reg(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint32_t
 int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
                        struct nornic_mr **out);
 
+/* Registers the whole address space of the process, with whatever is mapped there when a work request or a
+ * peer names it (what libibverbs calls implicit on-demand paging); its remote addresses are the process's. An
+ * access to what is not mapped then, or not for that, fails as one outside a region does. Each access costs a
+ * system call, and windows cannot be bound to it. 0; -EINVAL (rights: ROCE-MR-1; MW_BIND, ZERO_BASED);
+ * -EOPNOTSUPP: the kernel (before Linux 5.14) cannot say what is mapped; -ENOSPC; -ENOMEM. */
+int nornic_mr_reg_all(struct nornic_pd *pd, uint32_t access, struct nornic_mr **out);
+
 /* Registers it anew under the keys that it has: for other memory, by another remote address, with other
  * rights, in another domain of the device; all of them as they are to be from now on. 0; -EINVAL (as
- * nornic_mr_reg_iova(); a region for fast registration) or -EBUSY: windows are bound to it. */
+ * nornic_mr_reg_iova(); a region for fast registration or of all memory) or -EBUSY: windows are bound to
+ * it. */
 int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
                     uint32_t access);
 

@@ -241,6 +241,14 @@ int nornic_qp_detach_mcast(struct nornic_qp *qp, const struct nornic_addr *group
 void nornic_qp_counters(struct nornic_qp *qp, void (*visit)(void *ctx, const char *name, uint64_t value),
                         void *ctx);
 
+/* How many requests it holds now: sends that are posted and not complete, and receives that are posted in its
+ * own queue (not those of an SRQ) and not complete. */
+void nornic_qp_outstanding(struct nornic_qp *qp, uint32_t *sends, uint32_t *recvs);
+
+/* The peer of a connected queue pair, also of one in ERR: its address and QPN (iWARP has none: 0). False: it
+ * has no peer. */
+bool nornic_qp_peer(struct nornic_qp *qp, struct nornic_addr *addr, uint32_t *qpn);
+
 /* --- address handles, for datagrams: ROCE-AH-1..3 --- */
 
 /* Made of `av` for sends of UD queue pairs of `pd`. 0; -EINVAL (no such GID, a family that does not fit

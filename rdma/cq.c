@@ -81,9 +81,14 @@ void rdma_cq_discard(struct rdma_cq *cq, uint32_t qp_num)
     atomic_store(&cq->head, kept);
 }
 
+bool rdma_cq_is_used(const struct rdma_cq *cq)
+{
+    return cq->users != 0;
+}
+
 int rdma_cq_destroy(struct rdma_cq *cq)
 {
-    if (cq->users != 0)
+    if (rdma_cq_is_used(cq))
         return -EBUSY;
     struct rdma_mem mem = cq->mem;
     mem.free(mem.ctx, cq->ring);

@@ -28,6 +28,9 @@ struct rdma_cq_config {
 /* 0, -EINVAL (capacity) or -ENOMEM. The caller destroys it after every QP that uses it. */
 int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *config, struct rdma_cq **out);
 
+/* Whether a QP or SRQ uses it; only a control call changes that. */
+bool rdma_cq_is_used(const struct rdma_cq *cq);
+
 /* 0, or -EBUSY while a QP uses it (ROCE-CQ-6). */
 int rdma_cq_destroy(struct rdma_cq *cq);
 

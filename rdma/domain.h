@@ -29,6 +29,10 @@ struct rdma_pd {
     uint32_t dependents; /* regions, windows, SRQs and QPs (ROCE-PD-2) */
 };
 
+/* Where `len_bytes` of a valid region from `offset` on lie, which are inside it. NULL: it is of all memory,
+ * and there is none, or with `write` none that can be written to. */
+uint8_t *rdma_mr_place(const struct rdma_mr *mr, uint64_t offset, uint64_t len_bytes, bool write);
+
 static inline void *rdma_alloc(const struct rdma_domain *domain, size_t len_bytes)
 {
     return domain->mem.alloc(domain->mem.ctx, len_bytes);

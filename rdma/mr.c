@@ -9,6 +9,8 @@
     (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | MR_REMOTE_CHANGES | NORNIC_ACCESS_MW_BIND | \
      NORNIC_ACCESS_ZERO_BASED)
 
+static uint8_t nowhere; /* where 0 bytes lie */
+
 /* ROCE-MR-1. */
 static bool access_is_valid(uint32_t access)
 {
@@ -67,6 +69,18 @@ int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t acc
     return rdma_mr_reg_iova(pd, addr, len_bytes, iova, access, out);
 }
 
+int rdma_mr_reg_all(struct rdma_pd *pd, uint32_t access, rdma_is_memory *is_memory, struct rdma_mr **out)
+{
+    if (!access_is_valid(access) || access & (NORNIC_ACCESS_MW_BIND | NORNIC_ACCESS_ZERO_BASED))
+        return -EINVAL;
+    int err = add_region(pd, out);
+    if (!err) {
+        make_valid(*out, NULL, UINT64_MAX, 0, access);
+        (*out)->is_memory = is_memory;
+    }
+    return err;
+}
+
 int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **out)
 {
     if (max_bytes == 0)
@@ -93,7 +107,8 @@ int rdma_mr_fast_reg(struct rdma_domain *domain, const struct rdma_pd *pd, const
 int rdma_mr_change(struct rdma_mr *mr, struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
                    uint32_t access)
 {
-    if (mr->is_fast || pd->domain != mr->pd->domain || !memory_is_valid(addr, len_bytes, iova, access))
+    if (mr->is_fast || mr->is_memory || pd->domain != mr->pd->domain ||
+        !memory_is_valid(addr, len_bytes, iova, access))
         return -EINVAL;
     if (mr->windows)
         return -EBUSY;
@@ -122,10 +137,19 @@ struct rdma_mr *rdma_mr_find(const struct rdma_domain *domain, uint32_t key)
     return mr && mr->is_valid ? mr : NULL;
 }
 
+uint8_t *rdma_mr_place(const struct rdma_mr *mr, uint64_t offset, uint64_t len_bytes, bool write)
+{
+    if (!mr->is_memory)
+        return mr->addr + offset;
+    uint8_t *at = (uint8_t *)(uintptr_t)offset;
+    if (len_bytes == 0)
+        return &nowhere;
+    return mr->is_memory(at, len_bytes, write) ? at : NULL;
+}
+
 uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,
                         const struct nornic_sge *sge, bool write)
 {
-    static uint8_t nowhere;
     if (sge->len_bytes == 0)
         return &nowhere;
     const struct rdma_mr *mr = rdma_mr_find(domain, sge->lkey);
@@ -134,5 +158,5 @@ uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *
     uint64_t base = (uintptr_t)mr->addr;
     if (!rdma_range_is_inside(base, mr->len_bytes, sge->addr, sge->len_bytes))
         return NULL;
-    return mr->addr + (sge->addr - base);
+    return rdma_mr_place(mr, sge->addr - base, sge->len_bytes, write);
 }

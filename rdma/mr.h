@@ -18,6 +18,10 @@ NORNIC_BEGIN_DECLS
 struct rdma_domain;
 struct rdma_pd;
 
+/* Whether `len_bytes` (not 0) at `addr` are memory of the process that can be read, or with `write` written
+ * to; makes it present. What is not known to be so is not. */
+typedef bool rdma_is_memory(const void *addr, uint64_t len_bytes, bool write);
+
 /* A registered region. Read-only for callers; the memory it names stays the caller's and must outlive it. */
 struct rdma_mr {
     struct rdma_pd *pd;
@@ -30,9 +34,10 @@ struct rdma_mr {
     /* A fast region: `lkey` and `rkey` stay those of its allocation, whose upper 24 bits name it for ever;
      * the low byte in force is the one of the last REG_MR. */
     bool is_fast;
-    bool is_valid;      /* false: a fast region in free state, which no key reaches */
-    uint64_t max_bytes; /* of a fast region: what a REG_MR may cover */
-    uint32_t windows;   /* bound to it now */
+    bool is_valid;             /* false: a fast region in free state, which no key reaches */
+    uint64_t max_bytes;        /* of a fast region: what a REG_MR may cover */
+    uint32_t windows;          /* bound to it now */
+    rdma_is_memory *is_memory; /* of a region of all memory: asked before each access; else NULL */
 };
 
 /* `max_mr` regions and windows at the most (1..2^24 - 1). 0, -EINVAL or -ENOMEM. Keeps copies of `mem` and
@@ -62,14 +67,20 @@ int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t acc
 int rdma_mr_reg_iova(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
                      struct rdma_mr **out);
 
+/* Registers the whole address space of the process, but for its last byte, with whatever comes to lie in
+ * it: each access asks `is_memory` about what it would touch, and is an access outside the region where that
+ * says no. Remote addresses are the process's. Windows cannot be bound to it. 0, -EINVAL (rights: ROCE-MR-1;
+ * MW_BIND, ZERO_BASED), -ENOSPC or -ENOMEM. */
+int rdma_mr_reg_all(struct rdma_pd *pd, uint32_t access, rdma_is_memory *is_memory, struct rdma_mr **out);
+
 /* Allocates a region for fast registration, in free state: its keys reach nothing until a REG_MR work
  * request makes it valid for at most `max_bytes` of memory (ROCE-MR-6). 0, -EINVAL (max_bytes 0), -ENOSPC,
  * -ENOMEM. */
 int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **out);
 
 /* Makes a region name other memory, with other rights, in another PD of its domain, under the keys that it
- * has. 0; -EINVAL (as rdma_mr_reg_iova(); a region for fast registration) or -EBUSY: windows are bound to
- * it. */
+ * has. 0; -EINVAL (as rdma_mr_reg_iova(); a region for fast registration or of all memory) or -EBUSY: windows
+ * are bound to it. */
 int rdma_mr_change(struct rdma_mr *mr, struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
                    uint32_t access);
 

@@ -59,3 +59,9 @@ void rdma_qp_reset(struct rdma_qp *qp)
     rdma_recv_reset(qp);
     rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
 }
+
+void rdma_qp_outstanding(const struct rdma_qp *qp, uint32_t *sends, uint32_t *recvs)
+{
+    *sends = atomic_load_explicit(&qp->sq.posted, memory_order_acquire) - qp->sq.done;
+    *recvs = rdma_recv_ring_count(&qp->recv.rq);
+}

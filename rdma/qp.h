@@ -90,6 +90,10 @@ void rdma_qp_deinit(struct rdma_qp *qp);
  * another peer (ROCE-QP-8, MW-2). */
 void rdma_qp_reset(struct rdma_qp *qp);
 
+/* How many requests it holds, for who looks at it: sends that are posted and not complete, receives that are
+ * posted in its own queue and not complete. Called where the engine is. */
+void rdma_qp_outstanding(const struct rdma_qp *qp, uint32_t *sends, uint32_t *recvs);
+
 /* --- post.c: any thread, one poster a queue --- */
 /* A list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad (may be
  * NULL) at the first request that was not taken; those before it are. */

@@ -4,7 +4,8 @@
 
 #include "rdma/domain.h"
 
-#define REMOTE_RIGHTS (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_CHANGES (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_RIGHTS  (NORNIC_ACCESS_REMOTE_READ | REMOTE_CHANGES)
 
 /* The bound window that `rkey` names and that QP `qpn` of `pd` may use (ROCE-MW-1, MW-2), or NULL. */
 static struct rdma_mw *usable_window(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
@@ -24,7 +25,7 @@ uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *
         if (mr->pd != pd || (mr->access & access) != access ||
             !rdma_range_is_inside(mr->iova, mr->len_bytes, va, len_bytes))
             return NULL;
-        return mr->addr + (va - mr->iova);
+        return rdma_mr_place(mr, va - mr->iova, len_bytes, access & REMOTE_CHANGES);
     }
     /* ROCE-MW-5: the window's rights and range; its region cannot have gone away while it is bound. */
     const struct rdma_mw *mw = usable_window(domain, pd, qpn, rkey);

@@ -4,6 +4,7 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
+#include "base/upper_halves.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
 #include "net/udp.h"
@@ -97,6 +98,14 @@ static inline void mask_below(uint8_t *p, enum roce_l3 kind)
         p[udp + 6] = p[udp + 7] = 0xff; /* UDP checksum */
 }
 
+/* Of some bytes; then the vector registers are as other code wants them. */
+static inline uint32_t crc_of(uint32_t crc, const uint8_t *bytes, size_t len_bytes)
+{
+    crc = crc32_gzip_refl(crc, bytes, len_bytes);
+    base_give_up_upper_halves();
+    return crc;
+}
+
 uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes)
 {
     uint8_t head[NET_IPV6_BYTES + NET_UDP_BYTES + ROCE_BTH_BYTES]; /* a copy: the packet stays as it is */
@@ -111,7 +120,7 @@ uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes)
     mask_below(head, l3_kind);
     head[bth + BTH_MASKED_BYTE] = 0xff;
     uint32_t crc = crc32_gzip_refl(CRC_OF_DUMMY_LRH, head, head_bytes);
-    return crc32_gzip_refl(crc, l3 + head_bytes, len_bytes - head_bytes);
+    return crc_of(crc, l3 + head_bytes, len_bytes - head_bytes);
 }
 
 uint32_t roce_icrc_below(const uint8_t *l3, enum roce_l3 l3_kind)
@@ -121,11 +130,10 @@ uint32_t roce_icrc_below(const uint8_t *l3, enum roce_l3 l3_kind)
 
     memcpy(head, l3, head_bytes);
     mask_below(head, l3_kind);
-    return crc32_gzip_refl(CRC_OF_DUMMY_LRH, head, head_bytes);
+    return crc_of(CRC_OF_DUMMY_LRH, head, head_bytes);
 }
 
-/* What a field contributes, or how much its change does. No vectors: they would be slow right behind the
- * library's 512-bit code. */
+/* What a field contributes, or how much its change does. */
 static inline uint32_t contribution(const uint32_t bits[4][16], uint32_t field)
 {
     return bits[0][field & 15] ^ bits[1][field >> 4 & 15] ^ bits[2][field >> 8 & 15] ^ bits[3][field >> 12];
@@ -153,7 +161,7 @@ uint32_t roce_icrc_above(uint32_t below, uint8_t *bth, size_t len_bytes)
 {
     uint8_t masked = bth[BTH_MASKED_BYTE];
     bth[BTH_MASKED_BYTE] = 0xff;
-    uint32_t crc = crc32_gzip_refl(below, bth, len_bytes);
+    uint32_t crc = crc_of(below, bth, len_bytes);
     bth[BTH_MASKED_BYTE] = masked;
     return crc;
 }

@@ -358,3 +358,8 @@ const struct roce_counters *roce_qp_counters(const struct roce_qp *qp)
 {
     return &qp->counters;
 }
+
+void roce_qp_outstanding(const struct roce_qp *qp, uint32_t *sends, uint32_t *recvs)
+{
+    rdma_qp_outstanding(&qp->base, sends, recvs);
+}

@@ -36,7 +36,8 @@
 #include "roce/sack.h"
 #include "roce/transport.h"
 
-#define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
+#define LONGEST_QUEUE_NS UINT64_C(500000000)
+#define GO_BACK_STRIKES  3 /* then the peer is taken for one that goes back N */
 
 static void expire(struct rdma_timer *timer, uint64_t now_ns);
 
@@ -72,12 +73,14 @@ uint32_t roce_requester_cur_psn(const struct roce_qp *qp)
 }
 
 /* ROCE-RC-41 leaves the timer from Tr to 4 Tr. One timeout after another, without an answer in between, uses
- * that room: what comes out of a long queue may still be in time. */
+ * that room: what comes out of a long queue may still be in time. No queue is longer than LONGEST_QUEUE_NS,
+ * so that who asks for more gets no more than that. */
 static uint64_t patience_ns(const struct roce_qp *qp)
 {
     static const uint8_t times[] = {1, 2, 4};
     uint32_t row = qp->req.timeouts_in_row;
-    return roce_ack_timeout_ns(qp) * times[row < 2 ? row : 2];
+    uint64_t timeout_ns = roce_ack_timeout_ns(qp);
+    return max_u64(timeout_ns, min_u64(timeout_ns * times[row < 2 ? row : 2], LONGEST_QUEUE_NS));
 }
 
 void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)

@@ -171,8 +171,6 @@ struct roce_fault roce_responder_check_length(const struct roce_qp *qp, const st
         return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_READ && pkt->reth.dma_len > NORNIC_MAX_MSG_BYTES)
         return ROCE_BAD_REQUEST;
-    if (flags & ROCE_PKT_ATOMIC && pkt->atomiceth.va & 7)
-        return ROCE_BAD_REQUEST; /* ROCE-RS-46 */
     if (flags & ROCE_PKT_SEND) {
         uint64_t total = (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) ? 0 : (uint64_t)resp->received_bytes) +
                          pkt->payload_bytes;
@@ -309,6 +307,12 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     return ROCE_RX_TAKEN;
 }
 
+/* ROCE-RS-46: no such operation, whatever its key allows; adapters say so too before they look at the key. */
+static bool is_misaligned(const struct roce_pkt *pkt)
+{
+    return pkt->op->flags & ROCE_PKT_ATOMIC && pkt->atomiceth.va & 7;
+}
+
 /* The packet at the expected PSN. */
 static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
@@ -318,7 +322,7 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
     struct roce_fault fault;
     qp->resp.nak_state = ROCE_NAK_NONE;
     if (!roce_responder_check_sequence(&qp->resp, flags) || !roce_responder_check_enabled(qp, flags) ||
-        (rd_atomic && !has_resource(qp)) || !roce_xrc_select(qp, pkt, &target.pd)) {
+        is_misaligned(pkt) || (rd_atomic && !has_resource(qp)) || !roce_xrc_select(qp, pkt, &target.pd)) {
         fault = ROCE_BAD_REQUEST;
     } else if (flags & ROCE_PKT_TAKES_RECV && !rdma_recv_take(&qp->base)) {
         rnr_nak(qp);

@@ -252,6 +252,9 @@ enum nornic_qp_state roce_qp_state(const struct roce_qp *qp);
 void *roce_qp_ctx(const struct roce_qp *qp);
 const struct roce_counters *roce_qp_counters(const struct roce_qp *qp);
 
+/* How many sends are posted and not complete, and how many receives, in its own queue. */
+void roce_qp_outstanding(const struct roce_qp *qp, uint32_t *sends, uint32_t *recvs);
+
 /* Posts a list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad
  * (may be NULL) at the first request that was not taken; those before it are. */
 int roce_post_send(struct roce_qp *qp, const struct nornic_send_wr *wr, const struct nornic_send_wr **bad);

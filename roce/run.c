@@ -5,11 +5,10 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
+#include "roce/icrc_copy.h"
 #include "roce/icrc_parts.h"
 #include "roce/psn.h"
 #include "roce/wire.h"
-
-#define PSN_AT 9 /* in the BTH */
 
 void roce_run_init(struct roce_run *run, struct net_frame *frame, uint32_t max_pkts, uint16_t *ip_id)
 {
@@ -56,10 +55,10 @@ static uint32_t icrc_below(struct roce_run *run)
 }
 
 /* The newest packet, of `bytes` from its BTH on, is one of the run. */
-static void take_in(struct roce_run *run, uint8_t *bth, uint32_t bytes)
+static void take_in(struct roce_run *run, uint8_t *bth, uint32_t bytes, uint32_t icrc)
 {
     struct net_frame *frame = run->frame;
-    uint8_t *end = put_le32(bth + bytes, roce_icrc_above(icrc_below(run), bth, bytes));
+    uint8_t *end = put_le32(bth + bytes, icrc);
     frame->len_bytes = (uint32_t)(end - frame->data);
     run->pkts++;
     (*run->ip_id)++;
@@ -78,14 +77,15 @@ void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data)
     uint32_t payload_bytes = run->transport_bytes - ROCE_BTH_BYTES;
     uint32_t pkt_bytes = run->transport_bytes + ROCE_ICRC_BYTES;
     uint8_t *bth = run->frame->data + run->frame->len_bytes;
-    uint32_t psn = get_be24(bth - pkt_bytes + PSN_AT);
+    uint8_t head[ROCE_BTH_BYTES - sizeof(uint32_t)];
+    memcpy(head, bth - pkt_bytes, sizeof head);
+    uint32_t psn = get_be32(bth - pkt_bytes + sizeof head); /* and the bits beside it */
     run->next_bytes = run->transport_bytes;
     for (uint32_t i = 0; i < n; i++, bth += pkt_bytes, data += payload_bytes) {
-        memcpy(bth, bth - pkt_bytes, ROCE_BTH_BYTES);
-        psn = roce_psn_add(psn, 1);
-        put_be24(bth + PSN_AT, psn);
-        memcpy(bth + ROCE_BTH_BYTES, data, payload_bytes);
-        take_in(run, bth, run->transport_bytes);
+        memcpy(bth, head, sizeof head);
+        psn = (psn & ~ROCE_PSN_MASK) | roce_psn_add(psn & ROCE_PSN_MASK, 1);
+        put_be32(bth + sizeof head, psn);
+        take_in(run, bth, run->transport_bytes, roce_icrc_copy(icrc_below(run), bth, data, payload_bytes));
     }
     run->frame->seg_bytes = pkt_bytes;
 }
@@ -93,7 +93,8 @@ void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data)
 void roce_run_seal(struct roce_run *run)
 {
     struct net_frame *frame = run->frame;
-    take_in(run, frame->data + (run->pkts ? frame->len_bytes : run->tmpl->len_bytes), run->next_bytes);
+    uint8_t *bth = frame->data + (run->pkts ? frame->len_bytes : run->tmpl->len_bytes);
+    take_in(run, bth, run->next_bytes, roce_icrc_above(icrc_below(run), bth, run->next_bytes));
     run->pkt_bytes = run->tmpl->len_bytes + run->next_bytes + ROCE_ICRC_BYTES;
     run->is_closed = run->next_bytes < run->transport_bytes;
     frame->seg_bytes = run->pkts > 1 ? run->transport_bytes + ROCE_ICRC_BYTES : 0;

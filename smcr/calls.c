@@ -65,6 +65,33 @@ ssize_t smcr_conn_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, un
     return n;
 }
 
+int smcr_conn_put(struct smcr_conn *conn, uint64_t head, unsigned flags, uint64_t now_ns)
+{
+    int err = smcr_tx_put(conn, head, flags, now_ns);
+    smcr_settle(conn->smcr, now_ns);
+    return err;
+}
+
+int smcr_conn_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns)
+{
+    int err = smcr_rx_took(conn, consumed, now_ns);
+    smcr_settle(conn->smcr, now_ns);
+    return err;
+}
+
+void smcr_hold(struct smcr *smcr)
+{
+    smcr->holds = true;
+}
+
+void smcr_release(struct smcr *smcr)
+{
+    smcr->holds = false;
+    for (struct smcr_port *port = smcr->ports; port; port = port->next)
+        for (struct smcr_link *link = port->links; link; link = link->next_on_port)
+            smcr_link_post_held(link);
+}
+
 void smcr_conn_shutdown_write(struct smcr_conn *conn, uint64_t now_ns)
 {
     smcr_end_shutdown(conn, now_ns);

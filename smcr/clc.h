@@ -12,7 +12,6 @@
 #define SMCR_CLC2_VERSION       2
 #define SMCR_CLC2_RELEASE       1   /* 2.1 */
 #define SMCR_CLC_PROPOSAL_BYTES 396 /* of the longest that we send: SMCR-CLC-20, with four EIDs */
-#define SMCR_CLC2_MAX_GIDS      8   /* that we list, and that we look at */
 #define SMCR_CLC2_ACCEPT_BYTES  292 /* of the longest Confirm that we send */
 
 /* What has come of the next CLC message; all zero: nothing. */

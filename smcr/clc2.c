@@ -79,9 +79,11 @@ size_t smcr_clc2_build_proposal(uint8_t *out, const struct smcr_clc_proposal *pr
         .offset = proposal->offers_v1 ? V1_AREA : 0,
         .v2_offset = (uint16_t)(ext - out - SMCR_PROPOSAL2_V2_FROM),
     };
-    memcpy(p.peer_id, proposal->peer_id.b, sizeof p.peer_id);
-    memcpy(p.gid, proposal->gid.b, sizeof p.gid);
-    memcpy(p.mac, proposal->mac.b, sizeof p.mac);
+    if (proposal->offers_v1) { /* else they stay empty, as Linux has it: Accept and Confirm name both ends */
+        memcpy(p.peer_id, proposal->peer_id.b, sizeof p.peer_id);
+        memcpy(p.gid, proposal->gid.b, sizeof p.gid);
+        memcpy(p.mac, proposal->mac.b, sizeof p.mac);
+    }
     smcr_proposal2_put(out, &p);
     return put_length(out, put_trailer(put_offer(ext, &proposal->v2)));
 }

@@ -112,6 +112,7 @@ NET_HEADER(smcr_accept2, SMCR_ACCEPT2_BYTES, SMCR_ACCEPT2_FIELDS);
 NET_HEADER(smcr_fce, SMCR_FCE_BYTES, SMCR_FCE_FIELDS);
 
 /* Behind the extension of a Confirm: the GIDs that a second link may use. */
+#define SMCR_CLC2_MAX_GIDS         8 /* that we list, and that we look at */
 #define SMCR_GID_LIST_FIELDS(F, B) F(gid_count, 0, 8, uint8_t, NULL) B(resv24, 8, 24)
 #define SMCR_GID_LIST_BYTES        4
 NET_HEADER(smcr_gid_list, SMCR_GID_LIST_BYTES, SMCR_GID_LIST_FIELDS);

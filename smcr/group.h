@@ -51,7 +51,10 @@ struct smcr_group {
     uint8_t release;             /* of version 2: 1 is v2.1 */
     uint8_t eid[SMCR_EID_BYTES]; /* of version 2: that both know */
     struct nornic_addr
-        client_gid;     /* S, version 2: of its first contact; who sends no Peer ID is known by it */
+        client_gid; /* S, version 2: of its first contact; who sends no Peer ID is known by it */
+    /* S, version 2: all RNICs of the client's, as its Confirm lists them; none: they are not known. */
+    struct nornic_addr client_gids[SMCR_CLC2_MAX_GIDS];
+    unsigned num_client_gids;
     uint32_t max_conns; /* of version 2; version 1 has no such limit */
     uint8_t max_links;  /* negotiated by the first CONFIRM LINK (SMCR-ARC-15), in version 2 by CLC */
     uint8_t last_link_number;

@@ -138,21 +138,40 @@ static bool fits_links(const struct smcr_group *group, const struct smcr_port *p
     return true;
 }
 
+static bool is_peer_gid_used(const struct smcr_group *group, const struct nornic_addr *gid)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (smcr_link_counts(&group->links[i]) && nornic_addr_equal(&group->links[i].peer.gid, gid))
+            return true;
+    return false;
+}
+
+/* Whether the client may have an RNIC that no link is on. Of version 2 its Confirm has told of all
+ * (smcrv2-notes 2.5). */
+static bool may_have_another(const struct smcr_group *group)
+{
+    bool has_unused = group->num_client_gids == 0;
+    for (unsigned i = 0; i < group->num_client_gids; i++)
+        has_unused |= !is_peer_gid_used(group, &group->client_gids[i]);
+    return has_unused;
+}
+
 /* Whether a link on that port could be of use whatever RNIC the client answers with. */
 static bool is_worth_offering(const struct smcr_group *group, const struct smcr_port *port)
 {
     if (!smcr_group_may_use(group, port))
         return false;
-    if (links_on(group, port) == 0)
-        return true;
+    bool is_used = links_on(group, port) > 0;
     switch (smcr_group_redundancy(group)) {
     case SMCR_NONE:
-    case SMCR_SINGLE:
-    case SMCR_ASYMMETRIC_PEER:
         return true;
+    case SMCR_SINGLE: /* the first contact offers one always: SMCR-FC-12 */
+        return !is_used || group->state == SMCR_GROUP_FIRST_CONTACT || may_have_another(group);
+    case SMCR_ASYMMETRIC_PEER:
+        return may_have_another(group);
     case SMCR_ASYMMETRIC_LOCAL:
     case SMCR_SYMMETRIC:
-        return false;
+        return !is_used;
     }
     return false;
 }

@@ -49,11 +49,14 @@ struct smcr_port {
 
 struct smcr {
     struct rdma_mem mem;
-    struct smcr_config config; /* defaults filled in */
+    struct rdma_mem buffers;    /* of RMBs and send buffers */
+    bool keeps_no_free_buffers; /* `buffers` are not those of `mem` */
+    struct smcr_config config;  /* defaults filled in */
     struct rdma_timers timers;
     struct smcr_port *ports;
     struct smcr_group *groups;
     uint32_t num_groups, num_conns, last_group_id;
+    bool holds;                                     /* CDCs are held back: smcr_hold() */
     struct smcr_peer_id peer_id;                    /* settled with the first port: SMCR-ARC-21 */
     uint32_t next_link_user_id;                     /* SMCR-ARC-20 */
     struct smcr_conn *conns;                        /* all: conn->all_next */

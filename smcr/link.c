@@ -282,6 +282,42 @@ static struct nornic_sge message_sge(struct smcr_link *link, const uint8_t *mess
         .addr = (uintptr_t)out, .len_bytes = (uint32_t)len_bytes, .lkey = link->recv_mr->lkey};
 }
 
+void smcr_link_post_held(struct smcr_link *link)
+{
+    struct nornic_send_wr wrs[SMCR_LINK_HELD];
+    struct nornic_sge sges[SMCR_LINK_HELD];
+    uint32_t n = link->num_held;
+    if (n == 0)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        sges[i] = message_sge(link, link->held[i], SMCR_MSG_BYTES);
+        wrs[i] = (struct nornic_send_wr){.next = i + 1 < n ? &wrs[i + 1] : NULL,
+                                         .wr_id = smcr_wr_id(link, SMCR_WR_MESSAGE, 0),
+                                         .sg_list = &sges[i],
+                                         .num_sge = 1,
+                                         .opcode = NORNIC_WR_SEND,
+                                         .send_flags = NORNIC_SEND_SIGNALED | NORNIC_SEND_INLINE};
+    }
+    link->num_held = 0;
+    (void)roce_post_send(link->qp, wrs, NULL); /* it went to error, and the poll will tell */
+}
+
+static void note_post(struct smcr_link *link, struct smcr_post what)
+{
+    what.writes = link->pending_writes;
+    link->pending_writes = 0;
+    link->sends_left--;
+    link->posts[(link->first_post + link->num_posts++) % SMCR_LINK_SENDS] = what;
+}
+
+/* A CDC whose time comes with smcr_release(). */
+static void hold(struct smcr_link *link, const uint8_t *message)
+{
+    if (link->num_held == SMCR_LINK_HELD)
+        smcr_link_post_held(link);
+    memcpy(link->held[link->num_held++], message, SMCR_MSG_BYTES);
+}
+
 int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_t len_bytes,
                            struct smcr_post what)
 {
@@ -290,6 +326,12 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
     uint32_t room = what.kind == SMCR_POST_CDC ? smcr_link_room(link) : link->sends_left;
     if (room == 0)
         return -EAGAIN;
+    if (what.kind == SMCR_POST_CDC && link->group->smcr->holds) {
+        hold(link, message);
+        note_post(link, what);
+        return 0;
+    }
+    smcr_link_post_held(link);
     struct nornic_sge sge = message_sge(link, message, len_bytes);
     unsigned is_inline = len_bytes <= SMCR_MSG_BYTES ? NORNIC_SEND_INLINE : 0;
     struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_MESSAGE, 0),
@@ -299,10 +341,7 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
                                 .send_flags = NORNIC_SEND_SIGNALED | is_inline};
     if (roce_post_send(link->qp, &wr, NULL))
         return -ENOTCONN; /* it went to error, and the poll will tell */
-    what.writes = link->pending_writes;
-    link->pending_writes = 0;
-    link->sends_left--;
-    link->posts[(link->first_post + link->num_posts++) % SMCR_LINK_SENDS] = what;
+    note_post(link, what);
     return 0;
 }
 
@@ -346,6 +385,7 @@ void smcr_link_take_down(struct smcr_link *link, const char *cause, uint64_t now
     if (link->state == SMCR_LINK_FREE || link->state == SMCR_LINK_DOWN)
         return;
     struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
+    link->num_held = 0;
     smcr_link_set_state(link, SMCR_LINK_DOWN, cause, now_ns);
     smcr_cancel(link->group->smcr, &link->test_timer);
     link->is_tested = false;

@@ -35,6 +35,7 @@ struct smcr_link_end {
 #define SMCR_LINK_SENDS 256 /* posts of a link at a time, RDMA writes included */
 #define SMCR_LLC_SENDS  32  /* of them, those that data leaves to LLC messages */
 #define SMCR_LINK_RECVS 512 /* messages that may wait for us (SMCR-ENG-03) */
+#define SMCR_LINK_HELD  64  /* CDCs that may be held back: smcr_hold() */
 #define SMCR_RECV_BYTES 64  /* of each: a longer message than there may be is seen, and not an error of RC */
 
 /* What a signalled post was: whom its completion concerns, and what follows from its arrival. */
@@ -89,6 +90,9 @@ struct smcr_link {
     uint32_t first_post, num_posts;
     uint32_t sends_left;     /* room in the send queue, in work requests */
     uint32_t pending_writes; /* since the last signalled post */
+    /* The newest of `posts` that the queue pair has not been given yet: smcr_hold(). */
+    uint8_t held[SMCR_LINK_HELD][SMCR_MSG_BYTES];
+    uint32_t num_held;
 
     uint32_t conns; /* that send over it */
     /* Those that found the send queue full, or wait for completions to send on: conn->wait_next. */
@@ -131,6 +135,8 @@ void smcr_link_effect(struct smcr_link *link, enum smcr_link_effect what);
  * send. The outcome comes as smcr_llc_sent() or smcr_tx_completed(). */
 int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_t len_bytes,
                            struct smcr_post what);
+/* Posts the CDCs that were held back: smcr_release(). */
+void smcr_link_post_held(struct smcr_link *link);
 /* Posts an RDMA write, unsignalled, of `len_bytes` at `local`, which `lkey` covers on this link. As above;
  * it must be followed by a message. A caller that needs several checks smcr_link_room() first. */
 int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,

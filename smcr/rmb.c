@@ -42,10 +42,10 @@ uint8_t smcr_bsize_of(uint32_t elem_bytes)
 static void free_rmb(struct smcr_rmb *rmb)
 {
     struct smcr_group *group = rmb->group;
-    struct rdma_mem *mem = &group->smcr->mem;
+    struct rdma_mem *mem = &group->smcr->mem, *buffers = &group->smcr->buffers;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
         smcr_mr_free(&group->links[i], &rmb->mr[i]);
-    mem->free(mem->ctx, rmb->block);
+    buffers->free(buffers->ctx, rmb->block);
     mem->free(mem->ctx, rmb);
 }
 
@@ -60,14 +60,14 @@ static void unlink_rmb(struct smcr_rmb *rmb)
 
 static struct smcr_rmb *alloc_rmb(struct smcr_group *group, uint32_t elem_bytes)
 {
-    struct rdma_mem *mem = &group->smcr->mem;
+    struct rdma_mem *mem = &group->smcr->mem, *buffers = &group->smcr->buffers;
     struct smcr_rmb *rmb = mem->alloc(mem->ctx, sizeof *rmb);
     if (!rmb)
         return NULL;
     rmb->group = group;
     rmb->elem_bytes = elem_bytes;
     rmb->num_elems = group->smcr->config.elems_per_rmb;
-    rmb->block = mem->alloc(mem->ctx, (size_t)rmb->num_elems * elem_bytes + SMCR_PAGE_BYTES);
+    rmb->block = buffers->alloc(buffers->ctx, (size_t)rmb->num_elems * elem_bytes + SMCR_PAGE_BYTES);
     if (!rmb->block) {
         mem->free(mem->ctx, rmb);
         return NULL;
@@ -114,11 +114,17 @@ unsigned smcr_rmb_count_known(const struct smcr_group *group)
 
 /* --- elements --- */
 
+static bool has_room(const struct smcr_rmb *rmb)
+{
+    bool has_served = rmb->group->smcr->config.rmbs_serve_once && rmb->used == 0 && rmb->is_dirty[0];
+    return rmb->used < rmb->num_elems && !rmb->is_deleting && !has_served;
+}
+
 static struct smcr_rmb *with_room(const struct smcr_group *group, uint32_t elem_bytes)
 {
     struct smcr_rmb *found = NULL;
     for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
-        if (rmb->elem_bytes == elem_bytes && rmb->used < rmb->num_elems && !rmb->is_deleting &&
+        if (rmb->elem_bytes == elem_bytes && has_room(rmb) &&
             (!found || rmb->is_confirmed > found->is_confirmed))
             found = rmb;
     return found;
@@ -172,10 +178,15 @@ bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index)
 
 /* --- shrinking --- */
 
+static bool is_idle(const struct smcr_rmb *rmb)
+{
+    return rmb->used == 0 && rmb->is_confirmed && !rmb->is_deleting;
+}
+
 /* The next connection finds one without a CONFIRM RKEY, so the last one stays. */
 static bool may_go(const struct smcr_rmb *rmb)
 {
-    return rmb->used == 0 && rmb->is_confirmed && !rmb->is_deleting && smcr_rmb_count_known(rmb->group) > 1;
+    return is_idle(rmb) && smcr_rmb_count_known(rmb->group) > 1;
 }
 
 static void plan_shrinking(struct smcr_group *group)
@@ -201,6 +212,23 @@ static void shrink(struct rdma_timer *timer, uint64_t now_ns)
             break; /* one at a time: they are exclusive anyway */
         }
     plan_shrinking(group);
+}
+
+static bool has_key(const struct smcr_rmb *rmb, uint32_t rkey)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (rmb->mr[i] && rmb->mr[i]->rkey == rkey)
+            return true;
+    return false;
+}
+
+void smcr_rmb_give_back(struct smcr_group *group, uint32_t rkey)
+{
+    for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
+        if (has_key(rmb, rkey) && is_idle(rmb)) {
+            rmb->is_deleting = true;
+            smcr_group_effect(group, SMCR_GROUP_ADVANCE);
+        }
 }
 
 void smcr_rmb_put_elem(struct smcr_conn *conn, uint64_t now_ns)

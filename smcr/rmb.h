@@ -67,6 +67,8 @@ uint32_t smcr_elem_bytes_of(uint8_t bsize);
 int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn);
 /* Gives it back; the RMB that has none in use goes after rmb_idle_ns (SMCR-RKY-07). */
 void smcr_rmb_put_elem(struct smcr_conn *conn, uint64_t now_ns);
+/* The RMB with that key on one of the links goes now, if it is one that no connection uses. */
+void smcr_rmb_give_back(struct smcr_group *group, uint32_t rkey);
 static inline uint8_t *smcr_elem(const struct smcr_rmb *rmb, uint8_t index)
 {
     return rmb->bytes + (size_t)(index - 1) * rmb->elem_bytes;

@@ -8,21 +8,22 @@
 
 static void free_buf(struct smcr_group *group, struct smcr_send_buf *buf)
 {
-    struct rdma_mem *mem = &group->smcr->mem;
+    struct rdma_mem *mem = &group->smcr->mem, *buffers = &group->smcr->buffers;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
         smcr_mr_free(&group->links[i], &buf->mr[i]);
-    mem->free(mem->ctx, buf->bytes);
+    if (buf->bytes)
+        buffers->free(buffers->ctx, buf->bytes);
     mem->free(mem->ctx, buf);
 }
 
 static struct smcr_send_buf *make_buf(struct smcr_group *group, uint32_t size_bytes)
 {
-    struct rdma_mem *mem = &group->smcr->mem;
+    struct rdma_mem *mem = &group->smcr->mem, *buffers = &group->smcr->buffers;
     struct smcr_send_buf *buf = mem->alloc(mem->ctx, sizeof *buf);
     if (!buf)
         return NULL;
     buf->size_bytes = size_bytes;
-    buf->bytes = mem->alloc(mem->ctx, size_bytes);
+    buf->bytes = buffers->alloc(buffers->ctx, size_bytes);
     bool ok = buf->bytes != NULL;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS && ok; i++)
         ok = smcr_mr_make(&group->links[i], buf->bytes, size_bytes, 0, &buf->mr[i]) == 0;
@@ -50,7 +51,7 @@ struct smcr_send_buf *smcr_send_buf_get(struct smcr_group *group, uint32_t size_
 
 void smcr_send_buf_put(struct smcr_group *group, struct smcr_send_buf *buf)
 {
-    if (group->num_free_send_bufs < KEPT_FREE) {
+    if (group->num_free_send_bufs < KEPT_FREE && !group->smcr->keeps_no_free_buffers) {
         buf->next_free = group->free_send_bufs;
         group->free_send_bufs = buf;
         group->num_free_send_bufs++;

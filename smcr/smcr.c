@@ -65,14 +65,18 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     struct smcr_config c = *config;
     fill_defaults(&c);
     if (!c.random.next || c.max_links < 2 || c.max_links > 8 /* SMCR-ARC-14 */ || c.max_conns > MAX_CONNS ||
-        c.max_groups > MAX_GROUPS || c.num_eids > SMCR_MAX_EIDS || c.max_group_conns < SMCR_MIN_GROUP_CONNS)
+        c.max_groups > MAX_GROUPS || c.num_eids > SMCR_MAX_EIDS || (c.only_v2 && c.num_eids == 0) ||
+        c.max_group_conns < SMCR_MIN_GROUP_CONNS)
         return -EINVAL;
     struct smcr *smcr = c.mem->alloc(c.mem->ctx, sizeof *smcr);
     if (!smcr)
         return -ENOMEM;
     smcr->mem = *c.mem;
+    smcr->buffers = c.buffers ? *c.buffers : *c.mem;
+    smcr->keeps_no_free_buffers = c.buffers != NULL;
     smcr->config = c;
     smcr->config.mem = &smcr->mem;
+    smcr->config.buffers = &smcr->buffers;
     smcr->next_link_user_id = 1;
     smcr->changed_tail = &smcr->changed_head;
     smcr->effects_tail = &smcr->effects;
@@ -123,9 +127,16 @@ void smcr_retire(struct smcr *smcr, uint64_t now_ns)
 bool smcr_lingers(const struct smcr *smcr)
 {
     for (const struct smcr_group *group = smcr->groups; group; group = group->next)
-        if (group->version == 2 && group->state == SMCR_GROUP_ENDING)
+        if (group->version == 2 && (group->state == SMCR_GROUP_ENDING || smcr->is_retiring))
             return true;
     return false;
+}
+
+void smcr_give_back(struct smcr *smcr, uint32_t rkey, uint64_t now_ns)
+{
+    for (struct smcr_group *group = smcr->groups; group; group = group->next)
+        smcr_rmb_give_back(group, rkey);
+    smcr_settle(smcr, now_ns);
 }
 
 uint64_t smcr_deadline_ns(const struct smcr *smcr)

@@ -65,8 +65,11 @@ int smcr_eid_parse(const char *text, uint8_t out[SMCR_EID_LEN]);
 /* Zero means the default where one is named. */
 struct smcr_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
-    struct rdma_random random;  /* needed; copied */
-    uint16_t instance_id;       /* upper half of the Peer ID: differs at every start and in every process
+    /* Of RMBs and send buffers, page-aligned; default: `mem`; copied. Where it is given, a buffer is freed
+     * with its connection and not kept for the next, whose memory somebody else may still be writing to. */
+    const struct rdma_mem *buffers;
+    struct rdma_random random; /* needed; copied */
+    uint16_t instance_id;      /* upper half of the Peer ID: differs at every start and in every process
                                    (SMCR-ARC-21, ARC-22) */
     struct smcr_times times;
     struct smcr_interop interop;
@@ -74,10 +77,14 @@ struct smcr_config {
     uint32_t max_groups;   /* default 256 */
     uint8_t max_links;     /* symmetric links a group, 2..8 (SMCR-ARC-14); default 2 */
     uint8_t elems_per_rmb; /* RMBEs of an RMB, 1..255; default 16 (SMCR-RMB-01) */
+    bool rmbs_serve_once; /* one that has served a connection waits for smcr_give_back(), or its time, as with
+                              Linux; else another connection may have it first */
     /* Enterprise ids (smcr_eid_parse()): with one of them version 2 is offered beside version 1 and taken
      * where the peer has an EID in common with us; without, version 1 alone is spoken. */
     uint8_t eids[SMCR_MAX_EIDS][SMCR_EID_LEN];
     unsigned num_eids;       /* at most SMCR_MAX_EIDS */
+    bool only_v2;            /* needs one of them: version 1 is neither offered nor taken, as Linux does over
+                                RoCEv2 */
     uint8_t max_group_conns; /* of a link group of version 2.1, 16..255; default 255 */
     char host_name[33];      /* what a first contact of version 2 tells of us; may be "" */
     bool disabled;           /* declines every proposal */
@@ -94,8 +101,15 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns);
 void smcr_retire(struct smcr *smcr, uint64_t now_ns);
 
 /* Whether link groups of version 2 still end: their peers may send for a moment, and Linux never forgives
- * what is not acknowledged. Who destroys the instance waits for this, within reason. */
+ * what is not acknowledged. Once the instance retires, these are all that it has: their connections are still
+ * being closed, or reset, and the peers' answers to that come. Who destroys the instance waits for this,
+ * within reason. */
 bool smcr_lingers(const struct smcr *smcr);
+
+/* Gives the RMB back that has this key on one of the links, if no connection uses it, however long that has
+ * been: DELETE RKEY, when nothing else runs. Else it goes when it was idle for times.rmb_idle_ns, but for the
+ * last one of a group (SMCR-RKY-07). */
+void smcr_give_back(struct smcr *smcr, uint32_t rkey, uint64_t now_ns);
 
 /* Takes the completions of all ports. After each progress of a device. Returns whether there were any. */
 bool smcr_progress(struct smcr *smcr, uint64_t now_ns);
@@ -165,6 +179,9 @@ struct smcr_conn_config {
     char pnetid[17];
     uint32_t rcvbuf_bytes; /* picks the RMBE's size (SMCR-RMB-03); default 64 KiB */
     uint32_t sndbuf_bytes; /* of the send buffer; default 64 KiB; rounded up to a power of two */
+    bool in_place;         /* the caller moves the bytes itself: smcr_conn_rings() */
+    int owner_pid;         /* of the process that it is lent to, for statistics; 0: none */
+    const char *declines;  /* static: why it declines, in the place of its first message; NULL: it does not */
     struct smcr_tcp tcp;
     void *ctx; /* for `tcp`, and smcr_conn_ctx() */
 };
@@ -178,6 +195,7 @@ enum smcr_event {
     SMCR_EVENT_URGENT = 1 << 4,      /* urgent data is announced (SMCR-URG-03) */
     SMCR_EVENT_RESET = 1 << 5,       /* ended abnormally, in the handshake too; the error is in the status */
     SMCR_EVENT_CLOSED = 1 << 6,      /* all is over and freed on the wire: TCP may be closed (SMCR-CLS-01) */
+    SMCR_EVENT_ASKED = 1 << 7,       /* in place: the peer waits to hear how far was read: smcr_conn_took() */
 };
 
 /* Connections beyond max_conns that may wait for their Proposal to be declined. */
@@ -239,6 +257,43 @@ size_t smcr_conn_send_room(const struct smcr_conn *conn);
 /* How many bytes the next smcr_conn_recv() would copy out, given room: those before the urgent byte; 0: none,
  * whatever it would return. */
 size_t smcr_conn_recv_next(const struct smcr_conn *conn);
+
+/* Where the bytes of an established connection lie, for who moves them itself instead of by smcr_conn_send()
+ * and smcr_conn_recv(). Positions count the bytes of one direction from 0 and never wrap; that of position p
+ * is at p modulo the size of the ring. Valid until the connection has ended or is released. */
+struct smcr_rings {
+    uint8_t *tx_bytes; /* the send buffer, of a power of two bytes */
+    uint32_t tx_size_bytes;
+    uint64_t tx_head;  /* up to here the core knows of bytes to send */
+    uint64_t tx_acked; /* those before are at the peer: their place is free */
+    uint8_t *rx_bytes; /* the data of the RMBE */
+    uint32_t rx_size_bytes;
+    uint64_t rx_produced, rx_consumed;
+    /* Once the application has read up to here the core is to be told, since the peer may wait for it. Before
+     * that it need not be. UINT64_MAX: it does not matter now. */
+    uint64_t rx_tell_at;
+    uint64_t mark; /* where the last urgent byte is, or was, that was told of; UINT64_MAX: there was none */
+    uint8_t mark_byte;
+    bool is_urgent_announced; /* one is to come that is not there yet (SMCR-URG-03) */
+};
+/* False: there are none, before the connection is established and after it has failed. */
+bool smcr_conn_rings(const struct smcr_conn *conn, struct smcr_rings *out);
+/* The caller has put bytes up to position `head` into the send buffer; `flags` of enum smcr_send_flags. 0;
+ * -EINVAL: there was no room for so many, nothing is sent; or as smcr_conn_send(). */
+int smcr_conn_put(struct smcr_conn *conn, uint64_t head, unsigned flags, uint64_t now_ns);
+/* The caller has read up to position `consumed`. The urgent byte counts as read when all before it is,
+ * unless it is to come in line: then rx_consumed is one ahead. 0; -EINVAL: so much was not there; or as
+ * smcr_conn_recv(). */
+int smcr_conn_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns);
+
+/* For a caller with many connections that have something to send at a time: what is called between these two
+ * posts its RDMA writes at once, and the CDC messages that tell of them behind all of these, as
+ * smcr_release() comes, or a message of LLC. So writes of equal length leave one behind the other, and the
+ * messages, which all are; a port that takes trains carries many by one. The order of a connection's own is
+ * what it was. What is posted leaves with the device's next round, which is to come after smcr_release(). */
+void smcr_hold(struct smcr *smcr);
+void smcr_release(struct smcr *smcr);
+
 /* SO_OOBINLINE; and whether the next byte to read is the urgent one (SIOCATMARK). */
 void smcr_conn_set_urgent_inline(struct smcr_conn *conn, bool is_inline);
 bool smcr_conn_at_mark(const struct smcr_conn *conn);

@@ -75,6 +75,7 @@ static void visit_conn(const struct smcr_conn *conn, const struct smcr_group_sta
         .remote = conn->config.remote,
         .local_port = conn->config.local_port,
         .remote_port = conn->config.remote_port,
+        .owner_pid = conn->config.owner_pid,
         .alert_token = conn->token,
         .peer_alert_token = conn->peer_token,
         .link = conn->link ? conn->link->number : 0,

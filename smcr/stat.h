@@ -78,6 +78,7 @@ struct smcr_conn_stat {
     uint8_t link; /* that it sends over; 0: none */
     uint64_t tx_bytes, rx_bytes;
     uint32_t window_bytes, readable_bytes, unsent_bytes;
+    int owner_pid; /* as smcr_conn_config has it */
 };
 struct smcr_group_stat {
     uint32_t id; /* of this instance */

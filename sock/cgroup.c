@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PREFIX     "nornic-"
@@ -94,6 +96,36 @@ static int find_home(struct smcr_cgroup *cgroup, struct nornic_error *why)
     return net_error_set(why, ENAMETOOLONG, "the path of this process's cgroup is too long");
 }
 
+static bool is_cgroup2(int fd)
+{
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+int smcr_cgroup_open(const char *path, struct nornic_error *why)
+{
+    char mount[256];
+    if (!*path)
+        return net_error_set(why, EINVAL, "a cgroup has a name; / is the root, and all of the machine");
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && is_cgroup2(fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    int root = find_mount(mount, sizeof mount) == 0 ? open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                                    : mount_detached();
+    if (root < 0)
+        return net_error_set(why, errno, "there is no cgroup v2 hierarchy here: %s", strerror(errno));
+    while (*path == '/')
+        path++;
+    fd = openat(root, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int err =
+        fd < 0 ? net_error_set(why, errno, "no cgroup of version 2 is called /%s: %s", path, strerror(errno))
+               : 0;
+    close(root);
+    return err ? err : fd;
+}
+
 static int write_pid(const char *dir, long pid)
 {
     char path[700], text[24];
@@ -163,6 +195,11 @@ int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct nornic_error *why)
         close(cgroup->fd);
     forget_mount(cgroup);
     return explain(err, cgroup->home, why);
+}
+
+int smcr_cgroup_admit(const struct smcr_cgroup *cgroup, pid_t pid)
+{
+    return write_pid(cgroup->own, (long)pid);
 }
 
 /* Moves out whoever lives there: at most `rounds` times, since a child may fork meanwhile. */

@@ -60,7 +60,7 @@ static int revive(struct smcr_sock *s, int fd)
     }
     smcr_sock_reset_tcp(s);
     s->error = 0;
-    s->has_tcp_ended = false;
+    s->told = SMCR_SOCK_TOLD_NOTHING;
     s->state = SMCR_SOCK_NEW;
     if (s->mirror.inner >= 0)
         return 0;

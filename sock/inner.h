@@ -38,6 +38,10 @@ enum smcr_sock_offer {
     SMCR_SOCK_TCP_ONLY, /* asked for, or needed: SMCR-REN-06 */
 };
 
+/* What the core was told of the end of the TCP connection beside. A RST may follow a FIN: in version 2 a peer
+ * that has said all that it had to say ends its direction of TCP, too, and lives on. */
+enum smcr_sock_told { SMCR_SOCK_TOLD_NOTHING, SMCR_SOCK_TOLD_FIN, SMCR_SOCK_TOLD_RST };
+
 enum smcr_sock_shut { SMCR_SOCK_SHUT_READ = 1, SMCR_SOCK_SHUT_WRITE = 2 };
 
 /* Options that do not act on TCP alone. A child begins with its listener's. */
@@ -73,10 +77,10 @@ struct smcr_sock {
     uint32_t seq;                                  /* a futex: grows with each event */
     unsigned waiters, rx_waiters, connect_waiters; /* the last two of the first */
 
-    bool is_in_offers;  /* its TCP bytes wait for the core */
-    bool has_seen_end;  /* of SMCR: the peer had ended its side */
-    bool has_reported;  /* connect() has told that it is connected */
-    bool has_tcp_ended; /* the core was told */
+    bool is_in_offers; /* its TCP bytes wait for the core */
+    bool has_seen_end; /* of SMCR: the peer had ended its side */
+    bool has_reported; /* connect() has told that it is connected */
+    enum smcr_sock_told told;
     int error;          /* SO_ERROR: positive; 0: none */
     const char *reason; /* of plain TCP or of the error; static */
     struct smcr_sock_fallback fallback;
@@ -92,6 +96,15 @@ struct smcr_sock {
     struct smcr_sock *parent, *next_ready;
 
     struct smcr_sock_options options;
+
+    /* Of a connection that is lent to another process (service/): it has no descriptor here, and whoever
+     * lends it asks for the news by smcr_sock_next_news(). */
+    void *loan;           /* NULL: it is not */
+    pid_t loan_pid;       /* of the process that borrowed it */
+    const char *declines; /* as smcr_conn_config has it */
+    struct smcr_sock *news_next;
+    short news; /* POLLIN, POLLOUT, POLLPRI */
+    bool is_in_news;
 };
 
 static inline bool smcr_sock_is_closing(const struct smcr_sock *s)
@@ -139,6 +152,9 @@ void smcr_sock_reap(void);
 void smcr_sock_sync(struct smcr_sock *s, int fd, short news);
 /* The same, and wakes all who wait. */
 void smcr_sock_notify(struct smcr_sock *s, short news);
+/* The next socket that is lent and to which something has happened since it was asked last, with what made
+ * edges; NULL: none. It stays in memory at least until the next call of smcr_sock_reap(). */
+struct smcr_sock *smcr_sock_next_news(short *news);
 /* Takes the pending error. Returns -errno or 0. */
 int smcr_sock_take_error(struct smcr_sock *s);
 
@@ -148,12 +164,19 @@ int smcr_sock_take_error(struct smcr_sock *s);
 int smcr_sock_watch_tcp(struct smcr_sock *s);
 /* Before the first SYN, or listen(): offers SMC-R, or says in `reason` why not. */
 void smcr_sock_offer(struct smcr_sock *s);
+/* Whom an established TCP socket is connected with; an IPv4 address as that. 0 or -errno. */
+int smcr_sock_peer_addr(int tcp_fd, struct nornic_addr *out);
 /* TCP is established: negotiates, or is plain. */
 void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role);
+/* The same where it is known that both ends want SMC-R: negotiates. */
+void smcr_sock_negotiate(struct smcr_sock *s, enum smcr_role role);
 /* What TCP did not take of CLC messages. */
 void smcr_sock_send_rest(struct smcr_sock *s);
 /* Gives bytes that have come to the core, and tells it the end. */
 void smcr_sock_offer_tcp(struct smcr_sock *s);
+/* Of one whose bytes go by TCP: whether it is settled if a Decline comes before them, which is taken out of
+ * the stream (SMCR-FBK-05). False: more has to come to know. */
+bool smcr_sock_settle_crossed(struct smcr_sock *s);
 /* From now on bytes go by TCP. */
 void smcr_sock_become_tcp(struct smcr_sock *s, const char *reason);
 /* Ends it with RST, but keeps the descriptor. */

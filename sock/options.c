@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/in6.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -17,14 +16,9 @@
 #include <linux/sockios.h>
 
 #include "base/base.h"
+#include "base/tcp_only.h"
 #include "sock/inner.h"
 #include "sock/user.h"
-
-/* Later than the C library's header. */
-#ifndef TCP_AO_ADD_KEY
-#define TCP_AO_ADD_KEY 38
-#define TCP_AO_INFO    40
-#endif
 
 static uint64_t timeout_option(const struct smcr_sock *s, int name)
 {
@@ -109,47 +103,20 @@ static void note_tcp_option(struct smcr_sock *s, int name)
     }
 }
 
-/* IPsec for this socket: its bytes may not go around it (SMCR-REN-06, SEC-04). */
-static bool is_ipsec(int level, int name)
-{
-    return (level == IPPROTO_IP && (name == IP_XFRM_POLICY || name == IP_IPSEC_POLICY)) ||
-           (level == IPPROTO_IPV6 && (name == IPV6_XFRM_POLICY || name == IPV6_IPSEC_POLICY));
-}
-
-/* Options that mean something for bytes that go by TCP, and for those alone: with them a socket stays with
- * TCP. */
-static bool is_for_tcp(int level, int name)
-{
-    static const int of_socket[] = {SO_ZEROCOPY,         SO_TIMESTAMP_OLD,   SO_TIMESTAMP_NEW,
-                                    SO_TIMESTAMPNS_OLD,  SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_OLD,
-                                    SO_TIMESTAMPING_NEW, SO_PEEK_OFF};
-    static const int of_tcp[] = {TCP_FASTOPEN,   TCP_FASTOPEN_CONNECT, /* data on SYNs: SMCR-REN-09 */
-                                 TCP_MD5SIG,     TCP_MD5SIG_EXT,       /* leave no room for the option, too */
-                                 TCP_AO_ADD_KEY, TCP_AO_INFO,          TCP_ULP, TCP_INQ, TCP_REPAIR};
-    for (unsigned i = 0; level == SOL_SOCKET && i < array_len(of_socket); i++)
-        if (name == of_socket[i])
-            return true;
-    for (unsigned i = 0; level == IPPROTO_TCP && i < array_len(of_tcp); i++)
-        if (name == of_tcp[i])
-            return true;
-    return is_ipsec(level, name);
-}
-
 /* Whether the value switches it off: what is off acts on nothing. */
 static bool is_off(int level, int name, const void *value, socklen_t len)
 {
     int number;
-    bool is_number = level == SOL_SOCKET || (level == IPPROTO_TCP && (name == TCP_INQ || name == TCP_REPAIR));
-    if (!is_number || len < sizeof number || smcr_user_readable(value, sizeof number) < sizeof number)
+    if (len < sizeof number || smcr_user_readable(value, sizeof number) < sizeof number)
         return false;
     memcpy(&number, value, sizeof number);
-    return level == SOL_SOCKET && name == SO_PEEK_OFF ? number < 0 : number == 0;
+    return tcp_only_is_off(level, name, number);
 }
 
 static int set_option(struct smcr_sock *s, int level, int name, const void *value, socklen_t len)
 {
     int number = 0;
-    bool is_tcp_only = is_for_tcp(level, name) && !is_off(level, name, value, len);
+    bool is_tcp_only = tcp_only_option(level, name) && !is_off(level, name, value, len);
     /* Too late to stay with TCP, and nothing would come of it; better to say so. */
     if (is_tcp_only && s->offer == SMCR_SOCK_OFFERED && s->state != SMCR_SOCK_NEW &&
         s->state != SMCR_SOCK_TCP)

@@ -263,18 +263,28 @@ void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_conf
 
 /* --- all of them, in a round --- */
 
-bool smcr_rt_ports_progress(void)
+static bool drive_ports(bool (*progress)(struct host_dev *dev))
 {
     bool did = false;
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
         if (!p->dev)
             continue;
-        did |= host_dev_progress(p->dev);
+        did |= progress(p->dev);
         if (host_dev_interface_changes(p->dev) != p->seen_changes)
             follow(p);
     }
     return did;
+}
+
+bool smcr_rt_ports_progress(void)
+{
+    return drive_ports(host_dev_progress);
+}
+
+bool smcr_rt_ports_progress_late(void)
+{
+    return drive_ports(host_dev_progress_late);
 }
 
 bool smcr_rt_ports_pending(void)

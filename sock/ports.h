@@ -18,6 +18,8 @@ void smcr_rt_follow_interfaces(void);
 
 /* A round of each device; whether anything was done. */
 bool smcr_rt_ports_progress(void);
+/* The same, by host_dev_progress_late(). */
+bool smcr_rt_ports_progress_late(void);
 /* Whether something was posted and waits for a round. */
 bool smcr_rt_ports_pending(void);
 /* When a round is due if nothing comes; NET_TIME_NONE: never. */

@@ -62,10 +62,10 @@ static void close_orphans(void)
     }
 }
 
-static bool one_round(uint64_t now_ns)
+/* What the ports have brought, and what time has. */
+static bool take_in(uint64_t now_ns)
 {
-    bool did = smcr_rt_ports_progress();
-    did |= smcr_progress(smcr_rt.core, now_ns);
+    bool did = smcr_progress(smcr_rt.core, now_ns);
     if (smcr_deadline_ns(smcr_rt.core) <= now_ns) {
         smcr_expire(smcr_rt.core, now_ns);
         did = true;
@@ -79,6 +79,12 @@ static bool one_round(uint64_t now_ns)
     return did;
 }
 
+static bool one_round(uint64_t now_ns)
+{
+    bool did = smcr_rt_ports_progress();
+    return take_in(now_ns) || did;
+}
+
 bool smcr_rt_progress(void)
 {
     unsigned rounds = 0;
@@ -90,6 +96,17 @@ bool smcr_rt_progress(void)
         rounds++;
     }
     return rounds > 0;
+}
+
+bool smcr_rt_round(void)
+{
+    smcr_rt_assert_locked();
+    smcr_rt.progress_ns = smcr_rt_now_ns();
+    bool did = smcr_rt_ports_progress_late();
+    smcr_hold(smcr_rt.core);
+    did |= take_in(smcr_rt.now_ns);
+    smcr_release(smcr_rt.core);
+    return did;
 }
 
 static uint64_t next_deadline_ns(void)
@@ -120,6 +137,12 @@ void smcr_rt_unlock(void)
         smcr_rt_progress();
         plan(next_deadline_ns());
     }
+    smcr_rt_release();
+}
+
+void smcr_rt_unlock_planned(void)
+{
+    plan(next_deadline_ns());
     smcr_rt_release();
 }
 

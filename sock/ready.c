@@ -107,8 +107,38 @@ void smcr_sock_sync(struct smcr_sock *s, int fd, short news)
         smcr_mirror_raise_in(m, news & POLLIN);
 }
 
+/* To be asked for in the order in which it came. */
+static void put_in_news(struct smcr_sock *s, short news)
+{
+    s->news = (short)(s->news | news);
+    if (s->is_in_news)
+        return;
+    s->is_in_news = true;
+    s->news_next = NULL;
+    *smcr_rt.news_end = s;
+    smcr_rt.news_end = &s->news_next;
+}
+
+struct smcr_sock *smcr_sock_next_news(short *news)
+{
+    struct smcr_sock *s = smcr_rt.lent_news;
+    if (!s)
+        return NULL;
+    smcr_rt.lent_news = s->news_next;
+    if (!smcr_rt.lent_news)
+        smcr_rt.news_end = &smcr_rt.lent_news;
+    s->is_in_news = false;
+    *news = s->news;
+    s->news = 0;
+    return s;
+}
+
 void smcr_sock_notify(struct smcr_sock *s, short news)
 {
+    if (s->loan) {
+        put_in_news(s, news);
+        return;
+    }
     smcr_sock_sync(s, -1, news);
     __atomic_add_fetch(&s->seq, 1, __ATOMIC_RELEASE);
     if (s->waiters == 0)

@@ -179,27 +179,14 @@ static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
     return n > 0 && room == 0 ? 0 : n;
 }
 
-/* Both ends declined at once, so that the peer's Decline comes before its data: SMCR-FBK-05. 0 once that is
- * settled, or -EAGAIN and such. */
+/* 0 once it is settled whether the peer's Decline comes before its data, or -EAGAIN and such. */
 static int skip_crossed(struct smcr_sock *s, int fd, int flags)
 {
     uint64_t deadline_ns = smcr_sock_deadline(s->options.rcvtimeo_ns);
     int err = 0;
-    while (s->fallback.may_cross && !err) {
-        uint8_t bytes[SMCR_LONGEST_DECLINE_BYTES];
-        size_t decline_bytes = 0;
-        struct pollfd end = {.fd = s->tcp_fd, .events = POLLRDHUP};
-        bool has_ended = poll(&end, 1, 0) == 1; /* before the look: nothing follows what that sees */
-        ssize_t n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-        enum smcr_crossed crossed =
-            smcr_crossed_decline(s->fallback.peer_id, bytes, n > 0 ? (size_t)n : 0, &decline_bytes);
-        s->fallback.may_cross = crossed == SMCR_CROSSED_MAYBE && !has_ended;
-        if (crossed == SMCR_CROSSED_YES)
-            recv(s->tcp_fd, bytes, decline_bytes, MSG_DONTWAIT);
-        if (s->fallback.may_cross)
-            err = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN
-                                                      : smcr_sock_wait(s, SMCR_SOCK_FOR_DATA, deadline_ns);
-    }
+    while (!smcr_sock_settle_crossed(s) && !err)
+        err = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN
+                                                  : smcr_sock_wait(s, SMCR_SOCK_FOR_DATA, deadline_ns);
     return err;
 }
 

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The TCP option of the rendezvous (SMCR section 4), on the sockets that ask for it by an entry in
- * `nornic_sockets`. All other sockets of the cgroup stay as they are. */
+ * `nornic_sockets`, or, where `nornic_mode` says so, by TCP_SAVE_SYN: those of programs that know nothing of
+ * SMC-R, for whom a library asks. All other sockets of the cgroup stay as they are. */
 #include <linux/bpf.h>
 #include <linux/types.h>
 
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "base/smc_mark.h"
 #include "sock/rendezvous_map.h"
+
+#define AF_INET      2
+#define IPPROTO_TCP  6
+#define TCP_SAVE_SYN 27
 
 #define TCP_FLAG_SYN 0x02
 #define TCP_FLAG_ACK 0x10
@@ -24,6 +31,19 @@ struct {
     __type(key, int);
     __type(value, struct smcr_rendezvous);
 } nornic_sockets SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u32);
+} nornic_mode SEC(".maps");
+
+static __always_inline int all_offer(void)
+{
+    __u32 first = 0, *mode = bpf_map_lookup_elem(&nornic_mode, &first);
+    return mode && *mode;
+}
 
 static __always_inline struct smcr_rendezvous *of_socket(struct bpf_sock_ops *ops, __u64 flags)
 {
@@ -46,11 +66,48 @@ static __always_inline void set_writing(struct bpf_sock_ops *ops, int on)
                               on ? ops->bpf_sock_ops_cb_flags | flag : ops->bpf_sock_ops_cb_flags & ~flag);
 }
 
-/* A socket is about to connect or to listen. */
-static __always_inline void begin(struct bpf_sock_ops *ops)
+/* What the owner has said by TCP_SAVE_SYN: so it asks, where it has no way to nornic_sockets, for SMC-R to be
+ * offered (base/smc_mark.h). Kernels that do not tell (before 6.1): all ask. */
+static __always_inline int asked(struct bpf_sock_ops *ops)
 {
-    struct smcr_rendezvous *rendezvous = of_socket(ops, 0);
-    if (rendezvous && rendezvous->wants)
+    int mark = 0;
+    return bpf_getsockopt(ops, IPPROTO_TCP, TCP_SAVE_SYN, &mark, sizeof mark) == 0 ? mark : SMC_MARK_ASKED;
+}
+
+static __always_inline int set_mark(struct bpf_sock_ops *ops, int mark)
+{
+    return bpf_setsockopt(ops, IPPROTO_TCP, TCP_SAVE_SYN, &mark, sizeof mark);
+}
+
+/* Of a socket that connects: to an address of this host, and from the same one or from another for
+ * loopback. */
+static __always_inline int stays_here(struct bpf_sock_ops *ops)
+{
+    __u32 net = bpf_htonl(0xff000000), loopback = bpf_htonl(0x7f000000);
+    if (ops->family == AF_INET)
+        return ops->local_ip4 == ops->remote_ip4 || (ops->local_ip4 & net) == loopback;
+    return ops->local_ip6[0] == ops->remote_ip6[0] && ops->local_ip6[1] == ops->remote_ip6[1] &&
+           ops->local_ip6[2] == ops->remote_ip6[2] && ops->local_ip6[3] == ops->remote_ip6[3];
+}
+
+/* A socket is about to connect or to listen. */
+static __always_inline void begin(struct bpf_sock_ops *ops, int connects)
+{
+    int mark = all_offer() ? asked(ops) : SMC_MARK_ASKED;
+    if (mark == SMC_MARK_PROBE && !connects)
+        set_mark(ops, SMC_MARK_ASKED);
+    if (mark != SMC_MARK_ASKED || (all_offer() && connects && stays_here(ops)))
+        return;
+    struct smcr_rendezvous *rendezvous = of_socket(ops, all_offer() ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+    if (!rendezvous)
+        return;
+    if (all_offer()) {
+        rendezvous->wants = 1;
+        rendezvous->seen = 0;
+        if (set_mark(ops, SMC_MARK_ASKED) != 0)
+            return;
+    }
+    if (rendezvous->wants)
         set_writing(ops, 1);
 }
 
@@ -84,6 +141,8 @@ static __always_inline void connected(struct bpf_sock_ops *ops)
         return;
     set_writing(ops, 0);
     rendezvous->seen = has_option(ops, 0);
+    if (rendezvous->seen && all_offer())
+        set_mark(ops, SMC_MARK_SEEN);
 }
 
 /* A listening socket has a child, which inherited its flags; the kernel keeps the child's SYN
@@ -98,6 +157,8 @@ static __always_inline void accepted(struct bpf_sock_ops *ops)
     struct smcr_rendezvous *rendezvous = of_socket(ops, BPF_SK_STORAGE_GET_F_CREATE);
     if (rendezvous)
         rendezvous->seen = 1;
+    if (all_offer())
+        set_mark(ops, SMC_MARK_SEEN);
 }
 
 SEC("sockops")
@@ -105,8 +166,10 @@ int nornic_rendezvous(struct bpf_sock_ops *ops)
 {
     switch (ops->op) {
     case BPF_SOCK_OPS_TCP_CONNECT_CB:
+        begin(ops, 1);
+        break;
     case BPF_SOCK_OPS_TCP_LISTEN_CB:
-        begin(ops);
+        begin(ops, 0);
         break;
     case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
         if (ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE && is_ours(ops))

@@ -11,12 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/smc_mark.h"
 #include "sock/cgroup.h"
 #include "sock/rendezvous_map.h"
 
 struct smcr_rendezvous_ctl {
+    struct bpf_object *object; /* NULL: the administrator's, who has enabled the cgroup; all else is unset */
     struct smcr_cgroup cgroup;
-    struct bpf_object *object;
     int map_fd;
     int link_fd;
 };
@@ -30,23 +31,43 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-static int load(struct smcr_rendezvous_ctl *ctl, struct nornic_error *why)
+static int cannot_load(int err, struct nornic_error *why)
 {
-    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
-    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
-    ctl->object = bpf_object__open_mem(smcr_rendezvous_object, smcr_rendezvous_object_bytes, &options);
-    int err = ctl->object ? bpf_object__load(ctl->object) : -errno;
-    libbpf_set_print(print);
-    if (!err) {
-        ctl->map_fd = bpf_object__find_map_fd_by_name(ctl->object, SMCR_RENDEZVOUS_MAP);
-        return 0;
-    }
     if (err == -EPERM || err == -EACCES)
         return net_error_set(
             why, -err,
             "the TCP option of SMC-R needs BPF: root, or the capabilities CAP_BPF and CAP_NET_ADMIN");
     return net_error_set(why, -err, "the kernel does not take the BPF program of SMC-R's TCP option: %s",
                          strerror(-err));
+}
+
+static int set_mode(const struct bpf_object *object, bool all_offer, struct nornic_error *why)
+{
+    uint32_t first = 0, mode = all_offer;
+    int fd = bpf_object__find_map_fd_by_name(object, SMCR_RENDEZVOUS_MODE_MAP);
+    int err = bpf_map_update_elem(fd, &first, &mode, BPF_ANY);
+    return err ? net_error_set(why, -err,
+                               "cannot tell the BPF program of SMC-R's TCP option which sockets offer: %s",
+                               strerror(-err))
+               : 0;
+}
+
+int smcr_rendezvous_load(bool all_offer, struct bpf_object **out, struct nornic_error *why)
+{
+    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
+    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
+    *out = bpf_object__open_mem(smcr_rendezvous_object, smcr_rendezvous_object_bytes, &options);
+    int err = *out ? bpf_object__load(*out) : -errno;
+    libbpf_set_print(print);
+    if (!err)
+        err = set_mode(*out, all_offer, why);
+    else
+        err = cannot_load(err, why);
+    if (err) {
+        bpf_object__close(*out);
+        *out = NULL;
+    }
+    return err;
 }
 
 static int attach(struct smcr_rendezvous_ctl *ctl, struct nornic_error *why)
@@ -59,14 +80,15 @@ static int attach(struct smcr_rendezvous_ctl *ctl, struct nornic_error *why)
                          ctl->cgroup.own, strerror(-ctl->link_fd));
 }
 
-int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct nornic_error *why)
+int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, bool all_offer, struct nornic_error *why)
 {
     struct smcr_rendezvous_ctl *ctl = calloc(1, sizeof *ctl);
     if (!ctl)
         return net_error_set(why, ENOMEM, "out of memory");
-    int err = load(ctl, why);
+    int err = smcr_rendezvous_load(all_offer, &ctl->object, why);
     if (err)
-        goto close_object;
+        goto free_ctl;
+    ctl->map_fd = bpf_object__find_map_fd_by_name(ctl->object, SMCR_RENDEZVOUS_MAP);
     err = smcr_cgroup_enter(&ctl->cgroup, why);
     if (err)
         goto close_object;
@@ -80,30 +102,46 @@ leave:
     smcr_cgroup_leave(&ctl->cgroup);
 close_object:
     bpf_object__close(ctl->object);
+free_ctl:
     free(ctl);
     return err;
 }
 
+bool smcr_rendezvous_use_enabled(struct smcr_rendezvous_ctl **out)
+{
+    struct smcr_rendezvous_ctl *ctl = smc_mark_is_enabled() ? calloc(1, sizeof *ctl) : NULL;
+    *out = ctl;
+    return ctl != NULL;
+}
+
 void smcr_rendezvous_close(struct smcr_rendezvous_ctl *ctl)
 {
-    close(ctl->link_fd);
-    smcr_cgroup_leave(&ctl->cgroup);
-    bpf_object__close(ctl->object);
+    if (ctl->object) {
+        close(ctl->link_fd);
+        smcr_cgroup_leave(&ctl->cgroup);
+        bpf_object__close(ctl->object);
+    }
     free(ctl);
+}
+
+int smcr_rendezvous_admit(const struct smcr_rendezvous_ctl *ctl, pid_t pid)
+{
+    return ctl->object ? smcr_cgroup_admit(&ctl->cgroup, pid) : -EOPNOTSUPP;
 }
 
 int smcr_rendezvous_want(struct smcr_rendezvous_ctl *ctl, int tcp_fd, bool wants)
 {
     struct smcr_rendezvous value = {.wants = wants};
     /* A listener's children are asked about their SYN, and its repeated SYN-ACKs too (SMCR-REN-03). */
-    int save = wants;
-    if (setsockopt(tcp_fd, IPPROTO_TCP, TCP_SAVE_SYN, &save, sizeof save) != 0)
+    if (!smc_mark_set(tcp_fd, wants ? SMC_MARK_ASKED : 0))
         return -errno;
-    return bpf_map_update_elem(ctl->map_fd, &tcp_fd, &value, BPF_ANY);
+    return !ctl->object ? 0 : bpf_map_update_elem(ctl->map_fd, &tcp_fd, &value, BPF_ANY);
 }
 
 bool smcr_rendezvous_seen(struct smcr_rendezvous_ctl *ctl, int tcp_fd)
 {
     struct smcr_rendezvous value;
-    return bpf_map_lookup_elem(ctl->map_fd, &tcp_fd, &value) == 0 && value.seen != 0;
+    if (ctl->object && bpf_map_lookup_elem(ctl->map_fd, &tcp_fd, &value) == 0 && value.seen != 0)
+        return true;
+    return smc_mark(tcp_fd) == SMC_MARK_SEEN;
 }

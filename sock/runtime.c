@@ -9,9 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define HIGH_FD 4096 /* select() ends at 1024 */
-
-struct smcr_rt smcr_rt = {.lock = HOST_LOCK_INITIALIZER, .epfd = -1, .timer_fd = -1};
+struct smcr_rt smcr_rt = {
+    .lock = HOST_LOCK_INITIALIZER, .epfd = -1, .timer_fd = -1, .news_end = &smcr_rt.lent_news};
 
 void smcr_rt_lock(void)
 {
@@ -60,17 +59,6 @@ void smcr_rt_close_fds(void)
     if (smcr_rt.news)
         net_news_close(smcr_rt.news);
     smcr_rt.news = NULL;
-}
-
-int smcr_rt_high_fd(int fd)
-{
-    if (fd < 0)
-        return fd;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high < 0) /* beyond the process's limit: it stays where it is */
-        return fd;
-    close(fd);
-    return high;
 }
 
 void smcr_rt_count_reason(const char *text)

@@ -25,10 +25,17 @@
 struct smcr_sock;
 
 /* What a descriptor of the thread's epoll belongs to. */
-enum smcr_rt_kind { SMCR_RT_TIMER, SMCR_RT_DEV, SMCR_RT_NEWS, SMCR_RT_TCP, SMCR_RT_INNER };
+enum smcr_rt_kind {
+    SMCR_RT_TIMER,
+    SMCR_RT_DEV,
+    SMCR_RT_NEWS,
+    SMCR_RT_TCP,
+    SMCR_RT_INNER,
+    SMCR_RT_OTHER /* of who drives the runtime itself */
+};
 struct smcr_rt_source {
     enum smcr_rt_kind kind;
-    void *of; /* struct smcr_rt_port, or struct smcr_sock */
+    void *of; /* struct smcr_rt_port, or struct smcr_sock; or what is not ours */
 };
 
 #define SMCR_RT_GIDS 16 /* of a device that are ports at a time */
@@ -87,6 +94,7 @@ struct smcr_rt {
     uint64_t sent_ns;     /* when the last send was made */
     uint64_t sending_since_ns; /* when the first was made of those that followed one another closely */
     pthread_t thread;
+    bool has_thread; /* else the caller of smcr_sock_start() drives it all */
     atomic_bool is_ending;
     atomic_int caller_cpu; /* where the last call came from: the thread does not look again on that CPU */
     /* A thread of the application that waits looks for itself for a while, since it would only be woken by
@@ -104,7 +112,8 @@ struct smcr_rt {
     struct smcr_sock *dead;                        /* to be freed by the thread: sock->dead_next */
     struct smcr_sock *offers;                      /* whose TCP bytes the core did not take: offer_next */
     struct smcr_sock *orphans; /* whose last descriptor was found gone: to be closed, orphan_next */
-    struct smcr_sock **by_fd;  /* of the application's descriptors; NULL: not seen */
+    struct smcr_sock *lent_news, **news_end; /* of those that are lent: news_next */
+    struct smcr_sock **by_fd;                /* of the application's descriptors; NULL: not seen */
     unsigned by_fd_size;
 
     struct smcr_rt_reason reasons[SMCR_RT_REASONS]; /* of plain TCP */
@@ -135,8 +144,6 @@ int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source);
 /* Takes it out again, before it is closed: a process that fork() has just made may hold it open for a while,
  * and epoll would go on telling about it. */
 void smcr_rt_unwatch(int fd);
-/* The same descriptor above those that an application with select() uses; takes over `fd`. */
-int smcr_rt_high_fd(int fd);
 
 /* The epoll and what it always watches. */
 void smcr_rt_close_fds(void);
@@ -144,7 +151,19 @@ void smcr_rt_close_fds(void);
 /* Counts why a connection is plain TCP. `text` is static. */
 void smcr_rt_count_reason(const char *text);
 
+/* --- sources.c --- */
+
+/* What epoll says of one of its descriptors. Under the lock. */
+void smcr_rt_on_source(struct smcr_rt_source *source, uint32_t events);
+
 /* --- progress.c --- */
+
+/* One round of progress, to be called until there was nothing: whether there was anything. What was posted
+ * leaves first; what has to be sent for what came waits for the next round, so that it leaves with what the
+ * caller posts in between. Under the lock. */
+bool smcr_rt_round(void);
+/* Gives the lock back without progress, after who drives the runtime has made it: the timer is set. */
+void smcr_rt_unlock_planned(void);
 
 /* Makes progress and gives the lock back. */
 void smcr_rt_unlock(void);

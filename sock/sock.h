@@ -34,7 +34,10 @@ struct smcr_sock_config {
     uint8_t eids[SMCR_MAX_EIDS]
                 [SMCR_EID_LEN]; /* smcr_eid_parse(); with one of them version 2 is spoken too */
     unsigned num_eids;
-    bool no_stat; /* no socket for `nornic smc stat` */
+    bool no_stat;   /* no socket for `nornic smc stat` */
+    bool no_thread; /* the caller drives the runtime itself, as service/ does (sock/runtime.h) */
+    bool all_offer; /* TCP sockets of the cgroup offer SMC-R that keep the SYN, of whatever process there */
+    const struct rdma_mem *buffers; /* as smcr_config has it */
     /* Called with the instance's lock held. May be NULL. */
     smcr_trace_hook *trace;
     void *trace_ctx;

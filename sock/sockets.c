@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/high_fd.h"
 #include "sock/inner.h"
 
 static struct smcr_sock **bucket_of(ino_t ino)
@@ -21,7 +22,7 @@ struct smcr_sock *smcr_sock_new(int tcp_fd)
     struct smcr_sock *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    s->tcp_fd = smcr_rt_high_fd(tcp_fd);
+    s->tcp_fd = high_fd(tcp_fd);
     s->refs = 1;
     s->mirror.inner = -1;
     s->reason = "not connected";
@@ -88,7 +89,7 @@ int smcr_sock_add_fd(struct smcr_sock *s, int flags)
     int fd = smcr_mirror_open(&s->mirror, flags);
     if (fd < 0)
         return fd;
-    s->mirror.inner = smcr_rt_high_fd(s->mirror.inner);
+    s->mirror.inner = high_fd(s->mirror.inner);
     int err = remember_fd(s, fd);
     if (!err &&
         (err = smcr_rt_watch(s->mirror.inner, EPOLLIN | EPOLLRDHUP | EPOLLET, &s->inner_source)) != 0) {
@@ -138,6 +139,7 @@ void smcr_sock_unref(struct smcr_sock *s)
             smcr_rt.by_fd[fd] = NULL;
             s->num_fds--;
         }
+    assert(!s->is_in_news); /* who is told of it holds a reference */
     for (struct smcr_sock **at = &smcr_rt.offers; s->is_in_offers && *at; at = &(*at)->offer_next)
         if (*at == s) {
             *at = s->offer_next;

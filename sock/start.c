@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/high_fd.h"
 #include "host/random.h"
 #include "sock/inner.h"
 #include "sock/known.h"
@@ -40,11 +41,11 @@ static void make_room_for_fds(void)
 static int open_fds(struct nornic_error *why)
 {
     int err;
-    smcr_rt.epfd = smcr_rt_high_fd(epoll_create1(EPOLL_CLOEXEC));
-    smcr_rt.timer_fd = smcr_rt_high_fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    smcr_rt.epfd = high_fd(epoll_create1(EPOLL_CLOEXEC));
+    smcr_rt.timer_fd = high_fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (smcr_rt.epfd < 0 || smcr_rt.timer_fd < 0)
         goto fail;
-    err = net_news_open(smcr_rt_high_fd, &smcr_rt.news, why);
+    err = net_news_open(high_fd, &smcr_rt.news, why);
     if (err) {
         smcr_rt_close_fds();
         return err;
@@ -72,6 +73,7 @@ static int create_core(const struct smcr_sock_config *config)
         .max_links = config->max_links,
         .elems_per_rmb = config->elems_per_rmb,
         .num_eids = config->num_eids,
+        .buffers = config->buffers,
         .trace = config->trace,
         .trace_ctx = config->trace_ctx,
     };
@@ -94,7 +96,8 @@ static int start_all(const struct smcr_sock_config *config, struct nornic_error 
     err = smcr_rt_open_ports(config, why);
     if (err)
         goto close_descriptors;
-    err = smcr_rt_start_thread();
+    smcr_rt.has_thread = !config->no_thread;
+    err = config->no_thread ? 0 : smcr_rt_start_thread();
     if (!err)
         return 0;
     net_error_set(why, -err, "cannot start the thread of SMC-R: %s", strerror(-err));
@@ -127,8 +130,9 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *
     if (why)
         why->text[0] = '\0';
     /* Without BPF all is plain TCP: the sentence stays in `why` (SMCR-REN-06). */
-    if (smcr_rendezvous_open(&smcr_rt.rendezvous, why) != 0)
-        smcr_rt.rendezvous = NULL;
+    if (smcr_rendezvous_open(&smcr_rt.rendezvous, config->all_offer, why) != 0 &&
+        smcr_rendezvous_use_enabled(&smcr_rt.rendezvous) && why)
+        why->text[0] = '\0';
     smcr_rt_guard_forks();
     atomic_store(&smcr_rt.state, SMCR_RT_ON);
     if (!config->no_stat)
@@ -209,7 +213,8 @@ int smcr_sock_stop(struct nornic_error *why)
         return 0;
     smcr_stat_socket_close();
     drain();
-    smcr_rt_stop_thread();
+    if (smcr_rt.has_thread)
+        smcr_rt_stop_thread();
     smcr_rt_lock();
     smcr_rt_progress();
     drop_rest();

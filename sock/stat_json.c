@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sock/sock.h"
@@ -137,6 +138,22 @@ static void on_rmb(void *ctx, const struct smcr_group_stat *g, const struct smcr
     fputc('}', to);
 }
 
+/* The process that a connection is lent to, and what it is called; nothing where it is not lent. */
+static void put_owner(FILE *to, int pid)
+{
+    char path[64], name[32] = "";
+    if (pid == 0)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *from = fopen(path, "re");
+    if (from && fgets(name, sizeof name, from))
+        name[strcspn(name, "\n")] = 0;
+    if (from)
+        fclose(from);
+    put_count(to, "owner_pid", (uint64_t)pid);
+    put_text(to, "owner", name);
+}
+
 static void on_conn(void *ctx, const struct smcr_group_stat *g, const struct smcr_conn_stat *c)
 {
     FILE *to = next(ctx, CONNS);
@@ -148,6 +165,7 @@ static void on_conn(void *ctx, const struct smcr_group_stat *g, const struct smc
     put_count(to, "remote_port", c->remote_port);
     put_count(to, "alert_token", c->alert_token);
     put_count(to, "peer_alert_token", c->peer_alert_token);
+    put_owner(to, c->owner_pid);
     put_count(to, "link", c->link);
     put_count(to, "tx_bytes", c->tx_bytes);
     put_count(to, "rx_bytes", c->rx_bytes);

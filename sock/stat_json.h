@@ -17,7 +17,7 @@ void smcr_stat_path(unsigned pid, char *path);
 
 /* The object, of this process now, by smcr_sock_counters(), smcr_sock_stat_visit() and smcr_sock_fallbacks():
  * pid, command, counters, fallbacks, groups, and links, rmbs and conns, each of which names its group (conns
- * without one: 0). free() it. NULL: no memory. */
+ * without one: 0); lent ones have owner_pid and owner. free() it. NULL: no memory. */
 char *smcr_stat_json(size_t *len_bytes);
 
 #endif

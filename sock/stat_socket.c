@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/high_fd.h"
 #include "host/worker.h"
 #include "sock/runtime.h"
 #include "sock/stat_json.h"
@@ -83,29 +84,33 @@ static void remove_stale(void)
         closedir(dir);
 }
 
+/* It has its name only when it listens: another process that begins takes one that does not for stale. */
 static int listen_there(void)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     smcr_stat_path((unsigned)getpid(), stat_socket.path);
-    memcpy(addr.sun_path, stat_socket.path, strlen(stat_socket.path) + 1);
+    snprintf(addr.sun_path, sizeof addr.sun_path, SMCR_STAT_DIR "/.new-%d", (int)getpid());
     if (mkdir(SMCR_STAT_DIR, 0755) != 0 && errno != EEXIST)
         return -errno;
     remove_stale();
-    unlink(stat_socket.path);
-    stat_socket.fd = smcr_rt_high_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    unlink(addr.sun_path);
+    stat_socket.fd = high_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (stat_socket.fd < 0)
         return -errno;
     /* Before it can be found: nobody else's eyes (the umask is the process's, and other threads' too). */
     fchmod(stat_socket.fd, 0600);
-    if (bind(stat_socket.fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
-        chmod(stat_socket.path, 0600) != 0 || listen(stat_socket.fd, 8) != 0)
-        return -errno;
+    if (bind(stat_socket.fd, (struct sockaddr *)&addr, sizeof addr) != 0 || chmod(addr.sun_path, 0600) != 0 ||
+        listen(stat_socket.fd, 8) != 0 || rename(addr.sun_path, stat_socket.path) != 0) {
+        int err = -errno;
+        unlink(addr.sun_path);
+        return err;
+    }
     return 0;
 }
 
 static int start_thread(void)
 {
-    stat_socket.stop_fd = smcr_rt_high_fd(eventfd(0, EFD_CLOEXEC));
+    stat_socket.stop_fd = high_fd(eventfd(0, EFD_CLOEXEC));
     if (stat_socket.stop_fd < 0)
         return -errno;
     return host_worker_start(&stat_socket.thread, run, NULL);

@@ -117,7 +117,7 @@ static int send_clc(void *ctx, const uint8_t *bytes, size_t len_bytes)
 static void reset_by_core(void *ctx)
 {
     struct smcr_sock *s = ctx;
-    s->has_tcp_ended = true;
+    s->told = SMCR_SOCK_TOLD_RST;
     if (s->tcp_fd >= 0)
         smcr_sock_reset_tcp(s);
 }
@@ -126,10 +126,15 @@ static void reset_by_core(void *ctx)
 
 static void tell_end(struct smcr_sock *s, enum smcr_tcp_end how)
 {
-    if (s->has_tcp_ended)
-        return;
-    s->has_tcp_ended = true;
+    s->told = how == SMCR_TCP_FIN ? SMCR_SOCK_TOLD_FIN : SMCR_SOCK_TOLD_RST;
     smcr_conn_tcp_end(s->conn, how, host_now_ns());
+}
+
+/* Of one whose FIN has come: recv() says 0 for good, also behind a RST. */
+static bool was_reset_after_fin(const struct smcr_sock *s)
+{
+    struct pollfd look = {.fd = s->tcp_fd};
+    return poll(&look, 1, 0) == 1 && look.revents & POLLERR;
 }
 
 static void offer_later(struct smcr_sock *s)
@@ -143,10 +148,10 @@ static void offer_later(struct smcr_sock *s)
 
 /* Looks first and takes what the core has taken: the rest is the application's, and stays in the kernel
  * (SMCR-CLC-05, FBK-05). */
-void smcr_sock_offer_tcp(struct smcr_sock *s)
+static void offer_bytes(struct smcr_sock *s)
 {
     uint8_t bytes[SMCR_CLC_MAX_BYTES];
-    while (s->conn && s->tcp_fd >= 0 && !s->has_tcp_ended) {
+    while (s->conn && s->tcp_fd >= 0 && s->told == SMCR_SOCK_TOLD_NOTHING) {
         ssize_t n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
@@ -166,6 +171,31 @@ void smcr_sock_offer_tcp(struct smcr_sock *s)
     }
 }
 
+void smcr_sock_offer_tcp(struct smcr_sock *s)
+{
+    offer_bytes(s);
+    if (s->conn && s->tcp_fd >= 0 && s->told == SMCR_SOCK_TOLD_FIN && was_reset_after_fin(s))
+        tell_end(s, SMCR_TCP_RST);
+}
+
+/* Both ends declined at once, so that the peer's Decline comes before its data. */
+bool smcr_sock_settle_crossed(struct smcr_sock *s)
+{
+    uint8_t bytes[SMCR_LONGEST_DECLINE_BYTES] = {0};
+    size_t decline_bytes = 0;
+    struct pollfd end = {.fd = s->tcp_fd, .events = POLLRDHUP};
+    if (!s->fallback.may_cross)
+        return true;
+    bool has_ended = poll(&end, 1, 0) == 1; /* before the look: nothing follows what that sees */
+    ssize_t n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    enum smcr_crossed crossed =
+        smcr_crossed_decline(s->fallback.peer_id, bytes, n > 0 ? (size_t)n : 0, &decline_bytes);
+    s->fallback.may_cross = crossed == SMCR_CROSSED_MAYBE && !has_ended;
+    if (crossed == SMCR_CROSSED_YES)
+        recv(s->tcp_fd, bytes, decline_bytes, MSG_DONTWAIT);
+    return !s->fallback.may_cross;
+}
+
 /* --- its beginning --- */
 
 static void to_net(const struct sockaddr_storage *from, struct nornic_addr *addr, uint16_t *port)
@@ -179,6 +209,18 @@ static void to_net(const struct sockaddr_storage *from, struct nornic_addr *addr
         memcpy(addr->b, &a->sin6_addr, sizeof addr->b);
         *port = ntohs(a->sin6_port);
     }
+}
+
+int smcr_sock_peer_addr(int tcp_fd, struct nornic_addr *out)
+{
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof peer;
+    uint16_t port;
+    memset(&peer, 0, sizeof peer);
+    if (getpeername(tcp_fd, (struct sockaddr *)&peer, &len) != 0)
+        return -errno;
+    to_net(&peer, out, &port);
+    return 0;
 }
 
 /* The payload that the application's SO_RCVBUF means, of which the kernel keeps the double (socket(7));
@@ -196,6 +238,9 @@ static int start_core(struct smcr_sock *s, enum smcr_role role)
     struct smcr_conn_config config = {.role = role,
                                       .rcvbuf_bytes = receive_buffer(s),
                                       .sndbuf_bytes = s->options.sndbuf_bytes,
+                                      .in_place = s->loan != NULL,
+                                      .owner_pid = s->loan_pid,
+                                      .declines = s->declines,
                                       .tcp = {.send = send_clc, .reset = reset_by_core},
                                       .ctx = s};
     memset(&local, 0, sizeof local);
@@ -219,6 +264,11 @@ void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
         smcr_sock_become_tcp(s, "the peer did not offer SMC-R");
         return;
     }
+    smcr_sock_negotiate(s, role);
+}
+
+void smcr_sock_negotiate(struct smcr_sock *s, enum smcr_role role)
+{
     s->state = SMCR_SOCK_NEGOTIATING;
     /* The CLC messages are small and answered at once. */
     set_tcp_nodelay(s, 1);

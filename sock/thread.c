@@ -5,56 +5,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "host/worker.h"
 #include "sock/inner.h"
-#include "sock/ports.h"
 
 #define MAX_EVENTS 64
-
-static void read_timer(void)
-{
-    if (smcr_rt.lookers == 0 && smcr_rt.lease_end_ns <= host_now_ns())
-        smcr_rt_arm_ports(true);
-    uint64_t times;
-    ssize_t got = read(smcr_rt.timer_fd, &times, sizeof times);
-    (void)got; /* EAGAIN: it was set anew meanwhile */
-    smcr_rt.planned_ns = NET_TIME_NONE;
-}
-
-static void read_news(void)
-{
-    if (net_news_read(smcr_rt.news, NULL, NULL) != 0) /* what changed is found by looking */
-        smcr_rt_follow_interfaces();
-}
-
-static void on_source(struct smcr_rt_source *source, uint32_t events)
-{
-    struct smcr_sock *s;
-    switch (source->kind) {
-    case SMCR_RT_TIMER:
-        read_timer();
-        break;
-    case SMCR_RT_DEV:
-        smcr_rt_port_ready(source->of);
-        break;
-    case SMCR_RT_NEWS:
-        read_news();
-        break;
-    case SMCR_RT_TCP:
-        s = source->of;
-        if (s->life != SMCR_SOCK_DEAD)
-            smcr_sock_on_tcp(s, events);
-        break;
-    case SMCR_RT_INNER:
-        s = source->of;
-        smcr_sock_on_inner(s, events);
-        break;
-    }
-}
 
 /* Whether it looks again at once, rather than sleeping: for a while after it has found something. But not
  * while an application's thread looks itself; nor on the CPU that the last call came from, where the caller
@@ -76,7 +33,7 @@ static void *run(void *arg)
         host_lock_take_last(&smcr_rt.lock);
         smcr_rt.cancel_state = PTHREAD_CANCEL_ENABLE;
         for (int i = 0; i < n; i++)
-            on_source(events[i].data.ptr, events[i].events);
+            smcr_rt_on_source(events[i].data.ptr, events[i].events);
         smcr_rt.has_woken_waiter = false;
         /* who was woken, or has the port, makes the next round */
         bool did = smcr_rt_progress(), hands_over = smcr_rt.has_woken_waiter || !smcr_rt.is_port_armed;

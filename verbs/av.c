@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/wc.h"
 
 int verbs_av_of(struct verbs_context_own *own, const struct ibv_ah_attr *attr, struct nornic_av *out)
@@ -53,23 +54,25 @@ void verbs_ah_attr_of(const struct nornic_av *av, struct ibv_ah_attr *out)
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct nornic_av av;
+    if (verbs_object_need(VERBS_PD, pd))
+        return NULL;
     int err = -verbs_av_of(verbs_own(pd->context), attr, &av);
     if (err)
         return NULL;
-    struct verbs_ah *ah = calloc(1, sizeof *ah);
+    struct verbs_ah *ah = verbs_object_new(VERBS_AH, sizeof *ah);
     if (!ah)
         return verbs_fail_null(ENOMEM, "no memory for an address handle");
     err = verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_AH);
     if (!err)
         err = -nornic_ah_create(verbs_pd_of(pd)->nornic, &av, &ah->nornic);
     if (err) {
-        free(ah);
+        verbs_object_free(VERBS_AH, ah);
         return verbs_fail_null(err, "the address handle was refused: GID %u cannot reach that address",
                                av.sgid_index);
     }
     ah->pd = verbs_pd_of(pd)->nornic;
-    ah->base =
-        (struct ibv_ah){.context = pd->context, .pd = pd, .handle = verbs_new_handle(verbs_own(pd->context))};
+    ah->base = (struct ibv_ah){
+        .context = pd->context, .pd = pd, .handle = verbs_object_number(VERBS_AH, ah, pd->context)};
     return &ah->base;
 }
 
@@ -78,10 +81,11 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
  * domain. */
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+    int err = verbs_object_claim(VERBS_AH, ah);
+    if (err || verbs_is_inherited(ah->context))
+        return err;
     struct verbs_context_own *own = verbs_own(ah->context);
     struct ibv_pd *pd = ah->pd;
-    if (own->is_inherited)
-        return 0;
     pthread_mutex_lock(&own->lock);
     LIST_INSERT_HEAD(&own->spent_ahs, verbs_ah_of(ah), entry);
     pthread_mutex_unlock(&own->lock);
@@ -100,7 +104,7 @@ void verbs_sweep_ahs(struct ibv_pd *pd)
         if (ah->pd != nornic || nornic_ah_destroy(nornic, ah->nornic) != 0)
             continue;
         LIST_REMOVE(ah, entry);
-        free(ah);
+        verbs_object_free(VERBS_AH, ah);
     }
     pthread_mutex_unlock(&own->lock);
 }

@@ -62,7 +62,7 @@ int verbs_wait(int fd)
     int flags = fcntl(fd, F_GETFL);
     if (flags >= 0 && (flags & O_NONBLOCK))
         return EAGAIN;
-    return poll(&readable, 1, -1) < 0 ? errno : 0;
+    return poll(&readable, 1, -1) < 0 ? verbs_fail(errno, "the wait for an event was ended") : 0;
 }
 
 void verbs_settle(struct verbs_context_own *own)

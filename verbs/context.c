@@ -13,8 +13,14 @@
 #include "verbs/context_list.h"
 #include "verbs/device.h"
 #include "verbs/fault.h"
+#include "verbs/last_words.h"
+#include "verbs/object.h"
 #include "verbs/open.h"
 #include "verbs/ops.h"
+#include "verbs/show.h"
+#include "verbs/show_socket.h"
+
+#define FINISH_NS (2 * NS_PER_S)
 
 /* --- the tables --- */
 
@@ -50,6 +56,13 @@ static const struct verbs_context extended = {
     .create_srq_ex = verbs_create_srq_ex,
     .open_xrcd = verbs_open_xrcd,
     .close_xrcd = verbs_close_xrcd,
+    .ibv_create_flow = verbs_create_flow,
+    .create_flow_action_esp = verbs_create_flow_action_esp,
+    .create_counters = verbs_create_counters,
+    .modify_qp_rate_limit = verbs_modify_qp_rate_limit,
+    .post_srq_ops = verbs_post_srq_ops,
+    .create_wq = verbs_create_wq,
+    .create_rwq_ind_table = verbs_create_rwq_ind_table,
     .sz = sizeof(struct verbs_context),
 };
 
@@ -116,7 +129,7 @@ static int open_parts(struct verbs_context_own *own, struct nornic_error *why)
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct nornic_error why = {"no descriptors are left"};
-    struct verbs_context_own *own = calloc(1, sizeof *own);
+    struct verbs_context_own *own = verbs_object_new(VERBS_CONTEXT, sizeof *own);
     if (!own)
         return verbs_fail_null(ENOMEM, "no memory for a context");
     own->device = (struct verbs_device *)(void *)device;
@@ -125,11 +138,14 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     fill_tables(own);
     int err = open_parts(own, &why);
     if (err) {
-        free(own);
+        verbs_object_free(VERBS_CONTEXT, own);
         return verbs_fail_null(-err, "%s cannot be opened: %s", device->name, why.text);
     }
     verbs_device_get(own->device);
     verbs_context_list_add(own);
+    err = verbs_show_socket_open(verbs_show);
+    if (err)
+        verbs_tell("nornic stat cannot see this process: %s", strerror(-err));
     err = verbs_fault_port_follow(own);
     if (err)
         verbs_tell("the rules for the port are not followed: there is no thread (%s)", strerror(err));
@@ -151,8 +167,12 @@ int ibv_close_device(struct ibv_context *context)
 {
     struct verbs_context_own *own = verbs_own(context);
     struct nornic_error why;
+    if (verbs_object_need(VERBS_CONTEXT, own))
+        return EINVAL;
     if (own->is_inherited || !verbs_context_list_drop(own))
         return 0;
+    verbs_show_socket_close();
+    verbs_stat_tell(own);
     int err = nornic_dev_close(own->dev, &why);
     if (err == -EBUSY) {
         /* libibverbs closes all the same, and a program that leaves things behind relies on it. Their memory
@@ -168,7 +188,7 @@ int ibv_close_device(struct ibv_context *context)
     verbs_device_put(own->device);
     pthread_mutex_destroy(&context->mutex);
     pthread_mutex_destroy(&own->lock);
-    free(own);
+    verbs_object_free(VERBS_CONTEXT, own);
     return 0;
 }
 
@@ -186,12 +206,21 @@ static void finish_one(struct verbs_context_own *own, const void *arg)
 {
     (void)arg;
     verbs_settle(own);
+    verbs_stat_tell(own);
     (void)nornic_dev_flush_capture(own->dev); /* whom could it be told? */
+}
+
+static void *finish_all(void *unused)
+{
+    (void)unused;
+    verbs_context_list_each(finish_one, NULL);
+    return NULL;
 }
 
 static void __attribute__((destructor)) finish(void)
 {
-    verbs_context_list_each(finish_one, NULL);
+    if (verbs_context_list_is_any())
+        verbs_last_words(finish_all, FINISH_NS);
 }
 
 /* --- fork: a child opens contexts of its own, and no page is ever pinned --- */

@@ -8,7 +8,8 @@
 /* Adds one that was opened once. */
 void verbs_context_list_add(struct verbs_context_own *own);
 
-/* One user less: true where that was the last; then it is in the list no more. */
+/* One user less: true where that was the last; then it is in the list no more. What is not in the list, and
+ * may be gone, is left alone: false. */
 bool verbs_context_list_drop(struct verbs_context_own *own);
 
 /* The one whose `cmd_fd` is the same file as this descriptor, with one user more; NULL: none. */
@@ -16,6 +17,9 @@ struct verbs_context_own *verbs_context_list_find(int cmd_fd);
 
 /* Calls `visit` for each, under the lock of the list. */
 void verbs_context_list_each(void (*visit)(struct verbs_context_own *own, const void *arg), const void *arg);
+
+/* Whether there may be one. Does not wait for the list's lock: who has it has one, or will soon. */
+bool verbs_context_list_is_any(void);
 
 /* How many contexts were opened before: counts one more. */
 unsigned verbs_context_list_count(void);

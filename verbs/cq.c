@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/wc.h"
 
@@ -18,12 +19,12 @@
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-    struct verbs_channel *channel = calloc(1, sizeof *channel);
+    struct verbs_channel *channel = verbs_object_new(VERBS_CHANNEL, sizeof *channel);
     int err = channel ? verbs_fault_alloc(verbs_own(context)->faults, VERBS_FAULT_OF_CHANNEL) : ENOMEM;
     if (!err)
         err = -nornic_channel_create(verbs_own(context)->dev, &channel->nornic);
     if (err) {
-        free(channel);
+        verbs_object_free(VERBS_CHANNEL, channel);
         return verbs_fail_null(err, "no completion channel");
     }
     int fd = nornic_channel_fd(channel->nornic);
@@ -34,12 +35,15 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-    if (verbs_is_inherited(channel->context))
-        return 0;
-    int err = -nornic_channel_destroy(verbs_channel_of(channel)->nornic);
-    if (err)
+    int err = verbs_object_claim(VERBS_CHANNEL, channel);
+    if (err || verbs_is_inherited(channel->context))
+        return err;
+    err = -nornic_channel_destroy(verbs_channel_of(channel)->nornic);
+    if (err) {
+        verbs_object_keep(VERBS_CHANNEL, channel);
         return verbs_fail(err, "the channel has %d completion queues", channel->refcnt);
-    free(channel);
+    }
+    verbs_object_free(VERBS_CHANNEL, channel);
     return 0;
 }
 
@@ -82,13 +86,15 @@ struct verbs_cq *verbs_new_cq(struct ibv_context *context, const struct verbs_cq
 {
     struct verbs_context_own *own = verbs_own(context);
     struct nornic_dev_attr limits;
+    if (wanted->channel && verbs_object_need(VERBS_CHANNEL, wanted->channel))
+        return NULL;
     nornic_dev_query(own->dev, &limits, sizeof limits);
     if (wanted->cqe < 1 || wanted->cqe > limits.max_cqe || wanted->comp_vector < 0 ||
         wanted->comp_vector >= VERBS_COMP_VECTORS)
         return verbs_fail_null(EINVAL, "a completion queue of %lld entries (1 to %u), vector %d (of %d)",
                                (long long)wanted->cqe, limits.max_cqe, wanted->comp_vector,
                                VERBS_COMP_VECTORS);
-    struct verbs_cq *cq = calloc(1, sizeof *cq);
+    struct verbs_cq *cq = verbs_object_new(VERBS_CQ, sizeof *cq);
     if (!cq)
         return verbs_fail_null(ENOMEM, "no memory for a completion queue");
     struct nornic_cq_config config = {
@@ -102,14 +108,15 @@ struct verbs_cq *verbs_new_cq(struct ibv_context *context, const struct verbs_cq
         err = -nornic_cq_create(own->dev, &config, &cq->nornic);
     if (err) {
         verbs_hold_free(cq->hold);
-        free(cq);
+        verbs_object_free(VERBS_CQ, cq);
         return verbs_fail_null(err, "a completion queue of %lld entries was refused", (long long)wanted->cqe);
     }
     cq->base = (struct ibv_cq_ex){.context = context,
                                   .channel = wanted->channel,
                                   .cq_context = wanted->cq_context,
-                                  .handle = verbs_new_handle(own),
+                                  .handle = verbs_object_number(VERBS_CQ, cq, context),
                                   .cqe = (int)nornic_cq_capacity(cq->nornic)};
+    cq->number = cq->base.handle;
     pthread_mutex_init(&cq->base.mutex, NULL);
     pthread_cond_init(&cq->base.cond, NULL);
     pthread_mutex_init(&cq->poll_lock, NULL);
@@ -130,19 +137,22 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 int ibv_destroy_cq(struct ibv_cq *base)
 {
     struct verbs_cq *cq = verbs_cq_of(base);
+    int err = verbs_object_claim(VERBS_CQ, cq);
+    if (err || verbs_is_inherited(base->context))
+        return err;
     struct ibv_comp_channel *channel = base->channel;
-    if (verbs_is_inherited(base->context))
-        return 0;
-    int err = -nornic_cq_destroy(cq->nornic);
-    if (err)
+    err = -nornic_cq_destroy(cq->nornic);
+    if (err) {
+        verbs_object_keep(VERBS_CQ, cq);
         return verbs_fail(err, "a queue pair or SRQ uses the completion queue");
+    }
     if (channel)
         __atomic_fetch_sub(&channel->refcnt, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_destroy(&cq->base.mutex);
     pthread_cond_destroy(&cq->base.cond);
     pthread_mutex_destroy(&cq->poll_lock);
     verbs_hold_free(cq->hold);
-    free(cq);
+    verbs_object_free(VERBS_CQ, cq);
     return 0;
 }
 
@@ -208,28 +218,61 @@ static int take_late(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
     return got || !err || !verbs_hold_is_empty(cq->hold) ? (int)got : err;
 }
 
+/* Of what is flushed of a queue pair one request after the other, the first is told: a failed one may have
+ * hundreds, which say nothing more. */
+static bool is_flushed_again(struct verbs_cq *cq, const struct nornic_wc *wc)
+{
+    bool is_flushed = wc->status == NORNIC_WC_WR_FLUSH_ERR;
+    uint32_t before = atomic_load_explicit(&cq->flushed_qpn, memory_order_relaxed);
+    if (is_flushed != (before == wc->qp_num))
+        atomic_store_explicit(&cq->flushed_qpn, is_flushed ? wc->qp_num : 0, memory_order_relaxed);
+    return is_flushed && before == wc->qp_num;
+}
+
 static void tell_failures(struct verbs_cq *cq, struct nornic_wc *wcs, int count)
 {
     struct verbs_context_own *own = verbs_own(cq->base.context);
     for (int i = 0; i < count; i++) {
+        bool is_again = is_flushed_again(cq, &wcs[i]);
         if (wcs[i].status == NORNIC_WC_SUCCESS)
             continue;
         if (own->faults)
             verbs_fault_wc(own, &wcs[i]);
-        verbs_tell("queue pair 0x%06x: request 0x%llx ended with %s", wcs[i].qp_num,
-                   (unsigned long long)wcs[i].wr_id, nornic_wc_status_name(wcs[i].status));
+        if (is_again)
+            continue;
+        verbs_tell("queue pair 0x%06x: request 0x%llx ended with %s%s: %s", wcs[i].qp_num,
+                   (unsigned long long)wcs[i].wr_id, nornic_wc_status_name(wcs[i].status),
+                   wcs[i].status == NORNIC_WC_WR_FLUSH_ERR ? ", as do those behind it" : "",
+                   verbs_wc_why(wcs[i].status));
     }
+}
+
+/* A poll fails, as will all after it: one line is enough. */
+static void tell_end(struct verbs_cq *cq)
+{
+    if (atomic_exchange(&cq->has_told_end, true))
+        return;
+    if (verbs_is_inherited(cq->base.context))
+        verbs_tell("poll_cq: the completion queue is of the process that was forked (EIO)");
+    else
+        verbs_tell(
+            "poll_cq: the completion queue had no room for more than its %d entries, and is in error (EIO)",
+            cq->base.cqe);
 }
 
 int verbs_take(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     int got = cq->hold ? take_late(cq, wcs, n) : take_now(cq, wcs, n);
+    if (got < 0)
+        tell_end(cq);
     tell_failures(cq, wcs, got);
     return got;
 }
 
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
+    if (cq->handle != verbs_cq_of(cq)->number)
+        return verbs_fail(EINVAL, "%p is no completion queue: its number was changed", (void *)cq);
     int state = verbs_hold();
     nornic_cq_req_notify(verbs_cq_of(cq)->nornic, solicited_only != 0);
     if (verbs_cq_of(cq)->hold) {

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "verbs/mr.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 
 #define MAX_DM_BYTES  (UINT64_C(64) << 20) /* as ibv_query_device_ex() says */
@@ -50,12 +51,12 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_a
         attr->comp_mask)
         return verbs_fail_null(EINVAL, "device memory of %zu bytes, aligned to 2^%u", attr->length,
                                attr->log_align_req);
-    struct verbs_dm *dm = calloc(1, sizeof *dm);
+    struct verbs_dm *dm = verbs_object_new(VERBS_DM, sizeof *dm);
     if (!dm)
         return verbs_fail_null(ENOMEM, "no memory for device memory");
     dm->bytes = mmap(NULL, attr->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (dm->bytes == MAP_FAILED) {
-        free(dm);
+        verbs_object_free(VERBS_DM, dm);
         return verbs_fail_null(ENOMEM, "no memory for device memory of %zu bytes", attr->length);
     }
     dm->len_bytes = attr->length;
@@ -63,7 +64,7 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_a
                                .memcpy_to_dm = copy_to,
                                .memcpy_from_dm = copy_from,
                                .comp_mask = IBV_DM_MASK_HANDLE,
-                               .handle = verbs_new_handle(own)};
+                               .handle = verbs_object_number(VERBS_DM, dm, context)};
     pthread_mutex_lock(&own->lock);
     LIST_INSERT_HEAD(&own->dms, dm, entry);
     pthread_mutex_unlock(&own->lock);
@@ -73,16 +74,19 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_a
 int verbs_free_dm(struct ibv_dm *base)
 {
     struct verbs_dm *dm = verbs_dm_of(base);
+    int err = verbs_object_claim(VERBS_DM, dm);
+    if (err || verbs_is_inherited(base->context))
+        return err;
     struct verbs_context_own *own = verbs_own(base->context);
-    if (own->is_inherited)
-        return 0;
-    if (atomic_load(&dm->users))
+    if (atomic_load(&dm->users)) {
+        verbs_object_keep(VERBS_DM, dm);
         return verbs_fail(EBUSY, "the device memory is registered or imported");
+    }
     pthread_mutex_lock(&own->lock);
     LIST_REMOVE(dm, entry);
     pthread_mutex_unlock(&own->lock);
     munmap(dm->bytes, dm->len_bytes);
-    free(dm);
+    verbs_object_free(VERBS_DM, dm);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "verbs/av.h"
 #include "verbs/fault.h"
+#include "verbs/object.h"
 
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -43,9 +44,23 @@ static void discard(struct ibv_cq *cq, uint32_t qp_num)
         verbs_hold_drop(verbs_cq_of(cq)->hold, qp_num);
 }
 
+/* What a half of XRC has no use for is passed over, as the kernel's interface for programs does: perftest
+ * gives both halves what an RC queue pair needs. */
+static uint32_t mask_of(enum ibv_qp_type type, int attr_mask)
+{
+    int unused = 0;
+    if (type == IBV_QPT_XRC_SEND)
+        unused = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    else if (type == IBV_QPT_XRC_RECV)
+        unused = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+    return (uint32_t)(attr_mask & ~unused);
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
 {
     struct verbs_qp *qp = verbs_qp_of(base);
+    if (verbs_object_need(VERBS_QP, qp))
+        return EINVAL;
     struct verbs_context_own *own = verbs_own(base->context);
     struct nornic_qp_attr wanted = attr_of(attr);
     if (attr_mask & IBV_QP_RATE_LIMIT)
@@ -55,7 +70,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
         err = -verbs_av_of(own, &attr->alt_ah_attr, &wanted.alt_av);
     if (err)
         return err;
-    err = -nornic_qp_modify(qp->nornic, &wanted, (uint32_t)attr_mask);
+    err = -nornic_qp_modify(qp->nornic, &wanted, mask_of(base->qp_type, attr_mask));
     if (err)
         return verbs_fail(err, "queue pair 0x%06x in %s cannot be changed to %s with mask 0x%x", base->qp_num,
                           nornic_qp_state_name(nornic_qp_state(qp->nornic)),
@@ -74,6 +89,8 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, s
     struct verbs_qp *qp = verbs_qp_of(base);
     struct nornic_qp_attr now;
     (void)attr_mask; /* all of it costs no more */
+    if (verbs_object_need(VERBS_QP, qp))
+        return EINVAL;
     nornic_qp_query(qp->nornic, &now, NULL);
     *attr = (struct ibv_qp_attr){
         .qp_state = (enum ibv_qp_state)now.state,

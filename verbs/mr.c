@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 
 #define NULL_MR_BYTES (UINT64_C(1) << 20)
@@ -59,10 +60,33 @@ static int check_range(const struct verbs_mr_range *range)
                : 0;
 }
 
+/* What implicit on-demand paging registers: the whole address space. */
+static bool is_all(const struct verbs_mr_range *range)
+{
+    return range->access & IBV_ACCESS_ON_DEMAND && !range->addr && range->len_bytes == SIZE_MAX &&
+           !range->iova;
+}
+
+bool verbs_can_reg_all(void)
+{
+    char byte;
+    return populate((uintptr_t)&byte & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1), (uintptr_t)&byte + 1,
+                    MADV_POPULATE_READ) == 0;
+}
+
+/* 0 or an errno value. */
+static int reg_all(struct verbs_pd *pd, uint32_t access, struct nornic_mr **out)
+{
+    int err = -nornic_mr_reg_all(pd->nornic, access & RIGHTS, out);
+    return err ? verbs_fail(err, "all memory cannot be registered with access 0x%x", access) : 0;
+}
+
 /* 0 or an errno value. */
 static int reg(struct verbs_pd *pd, const struct verbs_mr_range *range, struct nornic_mr **out)
 {
     int err = check_range(range);
+    if (!err && is_all(range))
+        return reg_all(pd, range->access, out);
     if (err)
         return err;
     err = -nornic_mr_reg_iova(pd->nornic, range->addr, range->len_bytes, iova_of(range),
@@ -107,16 +131,18 @@ static void delist(struct verbs_mr *mr)
 
 struct verbs_mr *verbs_reg(struct ibv_pd *pd, const struct verbs_mr_range *range)
 {
+    if (verbs_object_need(VERBS_PD, pd))
+        return NULL;
     int err = verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_MR);
-    struct verbs_mr *mr = err ? NULL : calloc(1, sizeof *mr);
+    struct verbs_mr *mr = err ? NULL : verbs_object_new(VERBS_MR, sizeof *mr);
     if (!mr)
         return verbs_fail_null(err ? err : ENOMEM, "no memory for a region");
     if (reg(verbs_pd_of(pd), range, &mr->nornic)) {
-        free(mr);
+        verbs_object_free(VERBS_MR, mr);
         return NULL;
     }
-    mr->base =
-        (struct ibv_mr){.context = pd->context, .pd = pd, .handle = verbs_new_handle(verbs_own(pd->context))};
+    mr->base = (struct ibv_mr){
+        .context = pd->context, .pd = pd, .handle = verbs_object_number(VERBS_MR, mr, pd->context)};
     describe(mr, range);
     enlist(mr);
     return mr;
@@ -154,22 +180,26 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 int ibv_dereg_mr(struct ibv_mr *base)
 {
     struct verbs_mr *mr = verbs_mr_of(base);
-    if (verbs_is_inherited(base->context))
-        return 0;
-    int err = -nornic_mr_dereg(mr->nornic);
-    if (err)
+    int err = verbs_object_claim(VERBS_MR, mr);
+    if (err || verbs_is_inherited(base->context))
+        return err;
+    err = -nornic_mr_dereg(mr->nornic);
+    if (err) {
+        verbs_object_keep(VERBS_MR, mr);
         return verbs_fail(err, "windows are bound to the region");
+    }
     delist(mr);
     if (mr->is_null)
         munmap(mr->memory, NULL_MR_BYTES);
     if (mr->dm)
         atomic_fetch_sub(&mr->dm->users, 1);
-    free(mr);
+    verbs_object_free(VERBS_MR, mr);
     return 0;
 }
 
 /* --- registered anew, under the same keys --- */
 
+/* As rdma-core has it: ERR_INPUT is of the arguments, ERR_CMD of what they would make of the region. */
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
     struct verbs_mr *mr = verbs_mr_of(base);
@@ -186,7 +216,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
     };
     struct ibv_pd *new_pd = flags & IBV_REREG_MR_CHANGE_PD ? pd : base->pd;
     if (check_range(&range))
-        return IBV_REREG_MR_ERR_INPUT;
+        return IBV_REREG_MR_ERR_CMD;
     delist(mr);
     int err = -nornic_mr_rereg(mr->nornic, verbs_pd_of(new_pd)->nornic, range.addr, range.len_bytes,
                                iova_of(&range), range.access & RIGHTS);
@@ -198,7 +228,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
     if (!err)
         return 0;
     verbs_fail(err, "the region cannot be changed to access 0x%x, or windows are bound to it", range.access);
-    return IBV_REREG_MR_ERR_INPUT;
+    return IBV_REREG_MR_ERR_CMD;
 }
 
 /* --- others --- */
@@ -222,7 +252,8 @@ struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
     return &mr->base;
 }
 
-/* Pages of a process come by themselves: what may be asked for is checked, and nothing has to be done. */
+/* Pages of a process come by themselves: what may be asked for is checked, and nothing has to be done. In a
+ * region of all memory that is whether there is any. */
 int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sges,
                     uint32_t num_sges)
 {
@@ -239,6 +270,10 @@ int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
         if (!mr || sges[i].addr - mr->iova > mr->base.length ||
             sges[i].length > mr->base.length - (sges[i].addr - mr->iova))
             return verbs_fail(mr ? EFAULT : ENOENT, "advise_mr: piece %u is in no region", i);
+        if (mr->base.length == SIZE_MAX && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
+            check_memory((void *)(uintptr_t)sges[i].addr, sges[i].length,
+                         advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE))
+            return verbs_fail(EFAULT, "advise_mr: nothing is mapped where piece %u is", i);
     }
     return 0;
 }
@@ -261,7 +296,7 @@ void verbs_move_sges(struct verbs_context_own *own, struct nornic_sge *sges, uns
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
     struct verbs_context_own *own = verbs_own(pd->context);
-    struct verbs_mr *mr, *name = calloc(1, sizeof *name);
+    struct verbs_mr *mr, *name = verbs_object_new(VERBS_MR_IMPORT, sizeof *name);
     pthread_mutex_lock(&own->lock);
     for (mr = LIST_FIRST(&own->mrs); mr; mr = LIST_NEXT(mr, entry))
         if (mr->base.handle == mr_handle)
@@ -274,11 +309,12 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
     pthread_mutex_unlock(&own->lock);
     if (mr && name)
         return &name->base;
-    free(name);
+    verbs_object_free(VERBS_MR_IMPORT, name);
     return verbs_fail_null(mr ? ENOMEM : EINVAL, "no region has the number %u", mr_handle);
 }
 
 void ibv_unimport_mr(struct ibv_mr *mr)
 {
-    free(verbs_mr_of(mr));
+    if (!verbs_object_claim(VERBS_MR_IMPORT, mr))
+        verbs_object_free(VERBS_MR_IMPORT, mr);
 }

@@ -4,32 +4,36 @@
 #include <stdlib.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 
 struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-    struct verbs_mw *mw = calloc(1, sizeof *mw);
+    if (verbs_object_need(VERBS_PD, pd))
+        return NULL;
+    struct verbs_mw *mw = verbs_object_new(VERBS_MW, sizeof *mw);
     int err = mw ? verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_MW) : ENOMEM;
     if (!err)
         err = -nornic_mw_alloc(verbs_pd_of(pd)->nornic, (enum nornic_mw_type)type, &mw->nornic);
     if (err) {
-        free(mw);
+        verbs_object_free(VERBS_MW, mw);
         return verbs_fail_null(err, "no memory window of type %u", (unsigned)type);
     }
     mw->base = (struct ibv_mw){.context = pd->context,
                                .pd = pd,
                                .rkey = nornic_mw_rkey(mw->nornic),
-                               .handle = verbs_new_handle(verbs_own(pd->context)),
+                               .handle = verbs_object_number(VERBS_MW, mw, pd->context),
                                .type = type};
     return &mw->base;
 }
 
 int verbs_dealloc_mw(struct ibv_mw *mw)
 {
-    if (verbs_is_inherited(mw->context))
-        return 0;
+    int err = verbs_object_claim(VERBS_MW, mw);
+    if (err || verbs_is_inherited(mw->context))
+        return err;
     nornic_mw_dealloc(verbs_mw_of(mw)->nornic);
-    free(mw);
+    verbs_object_free(VERBS_MW, mw);
     return 0;
 }
 
@@ -42,6 +46,9 @@ int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
         .len_bytes = info->length,
         .access = info->mw_access_flags & VERBS_WINDOW_RIGHTS,
     };
+    if (verbs_pd_of(mw->pd)->nornic != verbs_pd_of(qp->pd)->nornic)
+        return verbs_fail(EPERM, "the window and queue pair 0x%06x have different protection domains",
+                          qp->qp_num);
     int err = -nornic_qp_bind_mw(verbs_qp_of(qp)->nornic, verbs_mw_of(mw)->nornic, bind->wr_id,
                                  bind->send_flags, &wanted);
     if (err)

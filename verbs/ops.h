@@ -55,4 +55,15 @@ int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init);
 struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
+/* verbs/refused.c */
+struct ibv_flow *verbs_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+struct ibv_flow_action *verbs_create_flow_action_esp(struct ibv_context *context,
+                                                     struct ibv_flow_action_esp_attr *attr);
+struct ibv_counters *verbs_create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr);
+int verbs_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
+int verbs_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad);
+struct ibv_wq *verbs_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+struct ibv_rwq_ind_table *verbs_create_rwq_ind_table(struct ibv_context *context,
+                                                     struct ibv_rwq_ind_table_init_attr *attr);
+
 #endif

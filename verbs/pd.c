@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 
 static void enlist(struct verbs_pd *pd)
@@ -25,15 +26,15 @@ static void delist(struct verbs_pd *pd)
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
     struct verbs_context_own *own = verbs_own(context);
-    struct verbs_pd *pd = calloc(1, sizeof *pd);
+    struct verbs_pd *pd = verbs_object_new(VERBS_PD, sizeof *pd);
     int err = pd ? verbs_fault_alloc(own->faults, VERBS_FAULT_OF_PD) : ENOMEM;
     if (!err)
         err = -nornic_pd_create(own->dev, &pd->nornic);
     if (err) {
-        free(pd);
+        verbs_object_free(VERBS_PD, pd);
         return verbs_fail_null(err, "no memory for a protection domain");
     }
-    pd->base = (struct ibv_pd){.context = context, .handle = verbs_new_handle(own)};
+    pd->base = (struct ibv_pd){.context = context, .handle = verbs_object_number(VERBS_PD, pd, context)};
     enlist(pd);
     return &pd->base;
 }
@@ -41,7 +42,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 /* Another name for `of`, which stays until that is given back. */
 static struct verbs_pd *new_name(struct verbs_pd *of)
 {
-    struct verbs_pd *pd = calloc(1, sizeof *pd);
+    struct verbs_pd *pd = verbs_object_new(VERBS_PD, sizeof *pd);
     if (!pd)
         return verbs_fail_null(ENOMEM, "no memory for a protection domain");
     pd->base = of->base;
@@ -54,27 +55,36 @@ static struct verbs_pd *new_name(struct verbs_pd *of)
 static void free_name(struct verbs_pd *pd)
 {
     atomic_fetch_sub(&pd->origin->users, 1);
-    free(pd);
+    verbs_object_free(VERBS_PD, pd);
 }
 
-int ibv_dealloc_pd(struct ibv_pd *base)
+/* What nobody else gives back. 0 or an errno value. */
+static int dealloc(struct verbs_pd *pd)
 {
-    struct verbs_pd *pd = verbs_pd_of(base);
-    if (verbs_is_inherited(base->context))
-        return 0;
     if (atomic_load(&pd->users))
         return verbs_fail(EBUSY, "the protection domain has parent domains");
     if (pd->origin) {
         free_name(pd);
         return 0;
     }
-    verbs_sweep_ahs(base);
+    verbs_sweep_ahs(&pd->base);
     int err = -nornic_pd_destroy(pd->nornic);
     if (err)
         return verbs_fail(err, "something still needs the protection domain");
     delist(pd);
-    free(pd);
+    verbs_object_free(VERBS_PD, pd);
     return 0;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    int err = verbs_object_claim(VERBS_PD, pd);
+    if (err || verbs_is_inherited(pd->context))
+        return err;
+    err = dealloc(verbs_pd_of(pd));
+    if (err)
+        verbs_object_keep(VERBS_PD, pd);
+    return err;
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
@@ -94,7 +104,8 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-    free_name(verbs_pd_of(pd));
+    if (!verbs_object_claim(VERBS_PD, pd))
+        free_name(verbs_pd_of(pd));
 }
 
 /* --- thread domains: locks here cost nothing that leaving them out would save --- */
@@ -103,7 +114,7 @@ struct ibv_td *verbs_alloc_td(struct ibv_context *context, struct ibv_td_init_at
 {
     if (init->comp_mask)
         return verbs_fail_null(EINVAL, "alloc_td: comp_mask 0x%x is not known", init->comp_mask);
-    struct ibv_td *td = calloc(1, sizeof *td);
+    struct ibv_td *td = verbs_object_new(VERBS_TD, sizeof *td);
     if (!td)
         return verbs_fail_null(ENOMEM, "no memory for a thread domain");
     td->context = context;
@@ -112,8 +123,10 @@ struct ibv_td *verbs_alloc_td(struct ibv_context *context, struct ibv_td_init_at
 
 int verbs_dealloc_td(struct ibv_td *td)
 {
-    free(td);
-    return 0;
+    int err = verbs_object_claim(VERBS_TD, td);
+    if (!err)
+        verbs_object_free(VERBS_TD, td);
+    return err;
 }
 
 struct ibv_pd *verbs_alloc_parent_domain(struct ibv_context *context,
@@ -123,6 +136,8 @@ struct ibv_pd *verbs_alloc_parent_domain(struct ibv_context *context,
     (void)context;
     if (!attr->pd || (attr->comp_mask & ~known))
         return verbs_fail_null(EINVAL, "alloc_parent_domain: no domain, or comp_mask 0x%x", attr->comp_mask);
+    if (verbs_object_need(VERBS_PD, attr->pd))
+        return NULL;
     struct verbs_pd *pd = new_name(verbs_pd_of(attr->pd));
     return pd ? &pd->base : NULL;
 }

@@ -32,11 +32,20 @@ static const struct nornic_sge *pieces(struct verbs_context_own *own, struct ibv
 static void take_bind(const struct ibv_send_wr *wr, struct nornic_send_wr *out)
 {
     const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
-    out->rkey = wr->bind_mw.rkey;
+    out->rkey = verbs_window_key(wr->bind_mw.mw, wr->bind_mw.rkey);
     out->bind = (struct nornic_bind){.lkey = info->mr ? info->mr->lkey : 0,
                                      .addr = info->addr,
                                      .len_bytes = info->length,
                                      .access = info->mw_access_flags & VERBS_WINDOW_RIGHTS};
+}
+
+/* What was posted, up to `refused` (NULL: all), binds windows, which have new keys now. */
+static void rename_windows(struct ibv_send_wr *const *of_batch, const struct nornic_send_wr *batch,
+                           unsigned count, const struct nornic_send_wr *refused)
+{
+    for (unsigned i = 0; i < count && &batch[i] != refused; i++)
+        if (of_batch[i]->opcode == IBV_WR_BIND_MW && of_batch[i]->bind_mw.mw)
+            of_batch[i]->bind_mw.mw->rkey = batch[i].rkey;
 }
 
 static void take_atomic(const struct ibv_send_wr *wr, struct nornic_send_wr *out)
@@ -63,7 +72,7 @@ static bool take_operation(enum ibv_qp_type type, const struct ibv_send_wr *wr, 
         out->imm_data = wr->imm_data;
         if (type == IBV_QPT_UD) {
             out->ud.ah = wr->wr.ud.ah ? verbs_ah_of(wr->wr.ud.ah)->nornic : NULL;
-            out->ud.remote_qpn = wr->wr.ud.remote_qpn;
+            out->ud.remote_qpn = wr->wr.ud.remote_qpn & VERBS_QPN_MASK;
             out->ud.remote_qkey = wr->wr.ud.remote_qkey;
         }
         return true;
@@ -114,13 +123,14 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
     while (wr) {
         const struct nornic_send_wr *refused = NULL;
         unsigned n = 0;
-        bool is_known = true;
+        bool is_known = true, binds = false;
         for (; wr && n < BATCH; wr = wr->next, n++) {
             is_known = take(qp, wr, &moved, n, &batch[n]);
             if (!is_known)
                 break;
             if (faults)
                 verbs_fault_send(qp, &batch[n]);
+            binds |= wr->opcode == IBV_WR_BIND_MW;
             of_batch[n] = wr;
             if (n)
                 batch[n - 1].next = &batch[n];
@@ -128,6 +138,8 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
         int state = verbs_hold(); /* it may ring the doorbell */
         int err = n ? -nornic_qp_post_send(qp->nornic, batch, &refused) : 0;
         verbs_let(state);
+        if (binds)
+            rename_windows(of_batch, batch, n, refused);
         if (err || !is_known) {
             *bad = err ? of_batch[refused - batch] : wr;
             return verbs_fail(err ? err : EINVAL, "queue pair 0x%06x takes no request %u with flags 0x%x now",

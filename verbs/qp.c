@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/qp_ex.h"
 
@@ -72,12 +73,25 @@ static void describe(struct verbs_qp *qp, struct ibv_context *context, const str
                                        .send_cq = init->send_cq,
                                        .recv_cq = init->recv_cq,
                                        .srq = init->srq,
-                                       .handle = verbs_new_handle(verbs_own(context)),
+                                       .handle = verbs_object_number(VERBS_QP, qp, context),
                                        .qp_num = nornic_qp_num(qp->nornic),
                                        .state = IBV_QPS_RESET,
                                        .qp_type = init->qp_type};
     pthread_mutex_init(&qp->base.qp_base.mutex, NULL);
     pthread_cond_init(&qp->base.qp_base.cond, NULL);
+}
+
+/* What it is made of is there, as far as it is named. */
+static int check_handles(const struct ibv_qp_init_attr_ex *init)
+{
+    bool is_target = init->qp_type == IBV_QPT_XRC_RECV,
+         receives = !is_target && init->qp_type != IBV_QPT_XRC_SEND;
+    int err = is_target ? verbs_object_need(VERBS_XRCD, init->xrcd) : verbs_object_need(VERBS_PD, init->pd);
+    if (!err && init->send_cq && !is_target)
+        err = verbs_object_need(VERBS_CQ, init->send_cq);
+    if (!err && init->recv_cq && receives)
+        err = verbs_object_need(VERBS_CQ, init->recv_cq);
+    return !err && init->srq && receives ? verbs_object_need(VERBS_SRQ, init->srq) : err;
 }
 
 static int check(const struct ibv_qp_init_attr_ex *init)
@@ -93,13 +107,13 @@ static int check(const struct ibv_qp_init_attr_ex *init)
                   : !(init->comp_mask & IBV_QP_INIT_ATTR_PD) || !init->pd)
         return verbs_fail(EINVAL, "a queue pair of type %u has no %s", (unsigned)init->qp_type,
                           is_target ? "XRC domain" : "protection domain");
-    return 0;
+    return check_handles(init);
 }
 
 static struct verbs_qp *create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
     struct verbs_context_own *own = verbs_own(context);
-    struct verbs_qp *qp = calloc(1, sizeof *qp);
+    struct verbs_qp *qp = verbs_object_new(VERBS_QP, sizeof *qp);
     if (!qp)
         return verbs_fail_null(ENOMEM, "no memory for a queue pair");
     const struct nornic_qp_config config = config_of(init, qp);
@@ -107,7 +121,7 @@ static struct verbs_qp *create(struct ibv_context *context, struct ibv_qp_init_a
     if (!err)
         err = -nornic_qp_create(own->dev, &config, &qp->nornic);
     if (err) {
-        free(qp);
+        verbs_object_free(VERBS_QP, qp);
         return verbs_fail_null(
             err,
             "a queue pair of type %u with %u sends of %u pieces, %u receives of %u, %u bytes "
@@ -166,15 +180,14 @@ static void free_name(struct verbs_qp *qp)
 {
     pthread_mutex_destroy(&qp->base.qp_base.mutex);
     pthread_cond_destroy(&qp->base.qp_base.cond);
-    free(qp);
+    verbs_object_free(VERBS_QP, qp);
 }
 
-int ibv_destroy_qp(struct ibv_qp *base)
+/* What nobody else gives back. 0 or an errno value. */
+static int destroy(struct verbs_qp *qp)
 {
-    struct verbs_qp *qp = verbs_qp_of(base);
+    struct ibv_qp *base = &qp->base.qp_base;
     struct verbs_context_own *own = verbs_own(base->context);
-    if (own->is_inherited)
-        return 0;
     if (qp->origin) {
         atomic_fetch_sub(&qp->origin->users, 1);
         free_name(qp);
@@ -198,13 +211,24 @@ int ibv_destroy_qp(struct ibv_qp *base)
     return 0;
 }
 
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    int err = verbs_object_claim(VERBS_QP, qp);
+    if (err || verbs_is_inherited(qp->context))
+        return err;
+    err = destroy(verbs_qp_of(qp));
+    if (err)
+        verbs_object_keep(VERBS_QP, qp);
+    return err;
+}
+
 /* --- XRC: a target by its number --- */
 
 struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
     const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     struct verbs_context_own *own = verbs_own(context);
-    struct verbs_qp *qp, *name = calloc(1, sizeof *name);
+    struct verbs_qp *qp, *name = verbs_object_new(VERBS_QP, sizeof *name);
     pthread_mutex_lock(&own->lock);
     for (qp = LIST_FIRST(&own->qps); qp; qp = LIST_NEXT(qp, entry))
         if (qp->base.qp_base.qp_num == attr->qp_num && qp->base.qp_base.qp_type == IBV_QPT_XRC_RECV)
@@ -219,8 +243,9 @@ struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_att
     if (!qp || !name || (attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV) {
         if (qp && name)
             atomic_fetch_sub(&qp->users, 1);
-        free(name);
-        return verbs_fail_null(name ? EINVAL : ENOMEM, "there is no XRC target 0x%06x to open", attr->qp_num);
+        int err = name ? EINVAL : ENOMEM;
+        verbs_object_free(VERBS_QP, name);
+        return verbs_fail_null(err, "there is no XRC target 0x%06x to open", attr->qp_num);
     }
     const struct ibv_qp_init_attr_ex init = {
         .qp_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL,

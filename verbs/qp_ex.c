@@ -13,7 +13,8 @@
 struct built {
     struct nornic_send_wr wr;
     struct nornic_sge sges[NORNIC_MAX_SGE];
-    size_t inline_at; /* with NORNIC_SEND_INLINE: its data in the builder's */
+    size_t inline_at;  /* with NORNIC_SEND_INLINE: its data in the builder's */
+    struct ibv_mw *mw; /* that it binds; NULL: none */
 };
 
 struct verbs_builder {
@@ -118,8 +119,8 @@ static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
                        const struct ibv_mw_bind_info *info)
 {
     struct built *built = next(qp, IBV_WR_BIND_MW);
-    (void)mw; /* the key names it */
-    built->wr.rkey = rkey;
+    built->mw = mw;
+    built->wr.rkey = verbs_window_key(mw, rkey);
     built->wr.bind = (struct nornic_bind){.lkey = info->mr ? info->mr->lkey : 0,
                                           .addr = info->addr,
                                           .len_bytes = info->length,
@@ -167,7 +168,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn
 {
     struct built *built = newest(qp);
     built->wr.ud.ah = verbs_ah_of(ah)->nornic;
-    built->wr.ud.remote_qpn = qpn;
+    built->wr.ud.remote_qpn = qpn & VERBS_QPN_MASK;
     built->wr.ud.remote_qkey = qkey;
 }
 
@@ -269,6 +270,9 @@ static int wr_complete(struct ibv_qp_ex *qp)
     if (!err && b->count)
         err = -nornic_qp_post_send_all(own_of(qp)->nornic, &b->list[0].wr);
     verbs_let(state);
+    for (size_t i = 0; i < b->count && !err; i++)
+        if (b->list[i].mw)
+            b->list[i].mw->rkey = b->list[i].wr.rkey;
     pthread_mutex_unlock(&b->lock);
     return err ? verbs_fail(err, "queue pair 0x%06x takes no such requests now", qp->qp_base.qp_num) : 0;
 }

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "host/config.h"
+#include "verbs/mr.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 
 /* Numbers that nothing limits but memory. */
@@ -51,10 +53,10 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device
         .device_cap_flags = cap_flags(&attr),
         .max_sge = (int)attr.max_sge,
         .max_sge_rd = (int)attr.max_sge,
-        .max_cq = MANY,
+        .max_cq = VERBS_OBJECTS_MAX,
         .max_cqe = (int)attr.max_cqe,
         .max_mr = (int)attr.max_mr,
-        .max_pd = MANY,
+        .max_pd = VERBS_OBJECTS_MAX,
         .max_qp_rd_atom = attr.max_qp_rd_atomic,
         .max_res_rd_atom = (int)(attr.max_qp * attr.max_qp_rd_atomic),
         .max_qp_init_rd_atom = attr.max_qp_init_rd_atomic,
@@ -63,8 +65,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device
         .max_mcast_grp = 8192,
         .max_mcast_qp_attach = (int)attr.max_qp,
         .max_total_mcast_qp_attach = MANY,
-        .max_ah = MANY,
-        .max_srq = MANY,
+        .max_ah = VERBS_OBJECTS_MAX,
+        .max_srq = VERBS_OBJECTS_MAX,
         .max_srq_wr = (int)attr.max_srq_wr,
         .max_srq_sge = (int)attr.max_sge,
         .max_pkeys = attr.max_pkeys,
@@ -86,9 +88,9 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
     full.completion_timestamp_mask = UINT64_MAX; /* in nanoseconds, so the clock has 1,000,000 kHz */
     full.hca_core_clock = 1000000;
     full.max_dm_size = MAX_DM_BYTES;
-    /* No page is pinned, so all memory comes on demand; not the whole address space as one region. */
+    /* No page is pinned, so all memory comes on demand. */
     full.odp_caps = (struct ibv_odp_caps){
-        .general_caps = IBV_ODP_SUPPORT,
+        .general_caps = IBV_ODP_SUPPORT | (verbs_can_reg_all() ? IBV_ODP_SUPPORT_IMPLICIT : 0),
         .per_transport_caps = {.rc_odp_caps = ODP_OF_ALL,
                                .uc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
                                               IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV,
@@ -165,12 +167,15 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 static bool entry_at(struct ibv_context *context, unsigned index, struct ibv_gid_entry *out)
 {
     struct nornic_gid found;
+    bool is_iwarp = context->device->transport_type == IBV_TRANSPORT_IWARP; /* which has nothing of RoCE */
     if (nornic_dev_query_gid(verbs_own(context)->dev, index, &found) != 0)
         return false;
     *out = (struct ibv_gid_entry){
         .gid_index = index,
         .port_num = VERBS_PORT_NUM,
-        .gid_type = found.type == NORNIC_GID_V2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1,
+        .gid_type = is_iwarp                      ? IBV_GID_TYPE_IB
+                    : found.type == NORNIC_GID_V2 ? IBV_GID_TYPE_ROCE_V2
+                                                  : IBV_GID_TYPE_ROCE_V1,
     };
     memcpy(out->gid.raw, found.addr.b, sizeof out->gid.raw);
     return true;
@@ -240,7 +245,7 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pke
     for (int i = 0; i < NORNIC_PKEY_MAX && ibv_query_pkey(context, port_num, i, &found) == 0; i++)
         if (found == pkey)
             return i;
-    errno = EINVAL;
+    verbs_fail(EINVAL, "port %u has no P_Key 0x%04x", port_num, ntohs(pkey));
     return -1;
 }
 
@@ -260,12 +265,14 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
     char path[512];
     snprintf(path, sizeof path, "%s/%s", dir, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    ssize_t got = fd < 0 ? -1 : read(fd, buf, size);
+    int err = errno;
+    if (fd >= 0)
+        close(fd);
+    if (got < 0) {
+        verbs_fail(err, "%s cannot be read", path);
         return -1;
-    ssize_t got = read(fd, buf, size);
-    close(fd);
-    if (got < 0)
-        return -1;
+    }
     if (got > 0 && buf[got - 1] == '\n')
         buf[--got] = '\0';
     else if ((size_t)got < size)

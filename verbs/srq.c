@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "verbs/fault.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/post.h"
 
@@ -12,26 +13,28 @@ static struct ibv_srq *create(struct ibv_pd *pd, const struct nornic_srq_config 
 {
     struct nornic_srq_config config = *wanted;
     struct nornic_dev_attr limits;
+    if (verbs_object_need(VERBS_PD, pd))
+        return NULL;
     nornic_dev_query(verbs_own(pd->context)->dev, &limits, sizeof limits);
     if (config.max_wr > limits.max_srq_wr || config.max_sge > limits.max_sge)
         return verbs_fail_null(EINVAL, "an SRQ of %u receives (at most %u) of %u pieces (at most %u)",
                                config.max_wr, limits.max_srq_wr, config.max_sge, limits.max_sge);
     config.max_wr = max_u32(config.max_wr, 1);
     config.max_sge = max_u32(config.max_sge, 1);
-    struct verbs_srq *srq = calloc(1, sizeof *srq);
+    struct verbs_srq *srq = verbs_object_new(VERBS_SRQ, sizeof *srq);
     config.ctx = srq;
     int err = srq ? verbs_fault_alloc(verbs_own(pd->context)->faults, VERBS_FAULT_OF_SRQ) : ENOMEM;
     if (!err)
         err = -nornic_srq_create(verbs_pd_of(pd)->nornic, &config, &srq->nornic);
     if (err) {
-        free(srq);
+        verbs_object_free(VERBS_SRQ, srq);
         return verbs_fail_null(err, "an SRQ of %u receives was refused", config.max_wr);
     }
     srq->max_sge = config.max_sge;
     srq->base = (struct ibv_srq){.context = pd->context,
                                  .srq_context = srq_context,
                                  .pd = pd,
-                                 .handle = verbs_new_handle(verbs_own(pd->context))};
+                                 .handle = verbs_object_number(VERBS_SRQ, srq, pd->context)};
     pthread_mutex_init(&srq->base.mutex, NULL);
     pthread_cond_init(&srq->base.cond, NULL);
     nornic_srq_query(srq->nornic, &granted->max_wr, NULL, NULL);
@@ -59,6 +62,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
         (is_xrc && (init->comp_mask & xrc) != xrc))
         return verbs_fail_null(EINVAL, "create_srq_ex: comp_mask 0x%x, type %u", init->comp_mask,
                                (unsigned)init->srq_type);
+    if (is_xrc && (verbs_object_need(VERBS_XRCD, init->xrcd) || verbs_object_need(VERBS_CQ, init->cq)))
+        return NULL;
     if (is_xrc) {
         config.xrcd = verbs_xrcd_of(init->xrcd)->nornic;
         config.cq = verbs_cq_of(init->cq)->nornic;
@@ -69,14 +74,17 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 int ibv_destroy_srq(struct ibv_srq *base)
 {
     struct verbs_srq *srq = verbs_srq_of(base);
-    if (verbs_is_inherited(base->context))
-        return 0;
-    int err = -nornic_srq_destroy(srq->nornic);
-    if (err)
+    int err = verbs_object_claim(VERBS_SRQ, srq);
+    if (err || verbs_is_inherited(base->context))
+        return err;
+    err = -nornic_srq_destroy(srq->nornic);
+    if (err) {
+        verbs_object_keep(VERBS_SRQ, srq);
         return verbs_fail(err, "a queue pair uses the SRQ");
+    }
     pthread_mutex_destroy(&base->mutex);
     pthread_cond_destroy(&base->cond);
-    free(srq);
+    verbs_object_free(VERBS_SRQ, srq);
     return 0;
 }
 
@@ -123,10 +131,10 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
     const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     if (init->comp_mask != needed)
         return verbs_fail_null(EINVAL, "open_xrcd: comp_mask 0x%x", init->comp_mask);
-    struct verbs_xrcd *xrcd = calloc(1, sizeof *xrcd);
+    struct verbs_xrcd *xrcd = verbs_object_new(VERBS_XRCD, sizeof *xrcd);
     int err = xrcd ? -nornic_xrcd_create(verbs_own(context)->dev, &xrcd->nornic) : ENOMEM;
     if (err) {
-        free(xrcd);
+        verbs_object_free(VERBS_XRCD, xrcd);
         return verbs_fail_null(err, "no memory for an XRC domain");
     }
     xrcd->base.context = context;
@@ -135,11 +143,14 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
 
 int verbs_close_xrcd(struct ibv_xrcd *xrcd)
 {
-    if (verbs_is_inherited(xrcd->context))
-        return 0;
-    int err = -nornic_xrcd_destroy(verbs_xrcd_of(xrcd)->nornic);
-    if (err)
+    int err = verbs_object_claim(VERBS_XRCD, xrcd);
+    if (err || verbs_is_inherited(xrcd->context))
+        return err;
+    err = -nornic_xrcd_destroy(verbs_xrcd_of(xrcd)->nornic);
+    if (err) {
+        verbs_object_keep(VERBS_XRCD, xrcd);
         return verbs_fail(err, "the XRC domain has SRQs or queue pairs");
-    free(xrcd);
+    }
+    verbs_object_free(VERBS_XRCD, xrcd);
     return 0;
 }

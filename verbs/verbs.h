@@ -27,6 +27,8 @@
 /* What a window may be bound with; programs name local rights too, which are the region's. */
 #define VERBS_WINDOW_RIGHTS \
     (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+/* What adapters look at of a datagram's QPN. */
+#define VERBS_QPN_MASK 0xffffffu
 /* Libraries of vendors, which programs link, read a pointer just behind the public struct and compare it
  * with one of theirs. */
 #define VERBS_BEYOND_DEVICE 64
@@ -51,6 +53,7 @@ struct verbs_context_own {
     struct verbs_device *device;
     struct verbs_context_own *next; /* of the process's */
     atomic_uint users;              /* opened once, and imported */
+    bool has_told_stat;             /* NORNIC_STAT */
     bool is_inherited;              /* a parent opened it, before this process was forked */
     atomic_uint next_handle;        /* of objects that have a number */
     pthread_mutex_t lock;           /* the lists below */
@@ -106,12 +109,15 @@ struct verbs_channel {
 struct verbs_cq {
     struct ibv_cq_ex base; /* begins like a struct ibv_cq, which is what is left for plain queues */
     struct nornic_cq *nornic;
+    uint32_t number;           /* its handle, as it was made */
     struct nornic_wc wc;       /* between start_poll and end_poll: what is read */
     uint64_t taken_ns;         /* and when it was taken, CLOCK_MONOTONIC */
     uint64_t taken_wall_ns;    /* CLOCK_REALTIME */
     atomic_uint idle_polls;    /* in a row that found nothing */
     atomic_uint unacked;       /* events taken and not acknowledged */
     struct verbs_hold *hold;   /* where completions come late; else NULL */
+    atomic_bool has_told_end;  /* NORNIC_TRACE was told that polls fail */
+    atomic_uint flushed_qpn;   /* whose flushed requests NORNIC_TRACE was told of last; 0: nobody's */
     bool is_single_threaded;   /* the program says so: no lock around a poll */
     pthread_mutex_t poll_lock; /* from start_poll to end_poll, as libibverbs has it */
 };
@@ -219,10 +225,11 @@ int verbs_wait(int fd);
  * any more. In verbs/av.c. */
 void verbs_sweep_ahs(struct ibv_pd *pd);
 
-/* The number of a new object, unlike those of its context before. */
-static inline uint32_t verbs_new_handle(struct verbs_context_own *own)
+/* The key that a program asks a type 2 window to be bound under: its low octet is the program's to choose,
+ * the others are the window's (ROCE-MW-2). Programs give the whole key, or that octet alone. */
+static inline uint32_t verbs_window_key(const struct ibv_mw *mw, uint32_t key)
 {
-    return atomic_fetch_add(&own->next_handle, 1);
+    return mw ? (mw->rkey & ~UINT32_C(0xff)) | (key & 0xff) : key;
 }
 
 #endif

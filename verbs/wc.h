@@ -40,6 +40,9 @@ static inline void verbs_wc_of(const struct nornic_wc *wc, struct ibv_wc *out)
         out->imm_data = wc->imm_data;
 }
 
+/* Why a request ends so, in words that stand behind the status. */
+const char *verbs_wc_why(enum nornic_wc_status status);
+
 /* The completion of a datagram as nornic_av_from_wc() wants it. What a completion of the ABI does not tell,
  * the sender's MAC, is left out: who makes a handle of the address asks for it. */
 void verbs_wc_back(const struct ibv_wc *wc, const struct ibv_grh *grh, struct nornic_wc *out);

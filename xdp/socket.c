@@ -22,6 +22,7 @@
 
 /* What the kernel may hold of ours on its way through a peer's queue: all slots, with its own overhead. */
 #define SEND_BUFFER_BYTES (64 << 20)
+#define BUSY_POLL_US      20 /* a call to the kernel polls the queue on its way */
 
 static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, bool is_sender, struct nornic_error *why)
 {
@@ -126,10 +127,12 @@ static int bind_queue(struct xdp_socket *socket, const struct net_interface *int
 static void tune(struct xdp_socket *socket)
 {
     int send_buffer = SEND_BUFFER_BYTES;
+    int busy_poll_us = BUSY_POLL_US;
     uint32_t budget = socket->ring_frames; /* one call may send all of the ring, not just 32 frames */
     if (setsockopt(socket->fd, SOL_SOCKET, SO_SNDBUFFORCE, &send_buffer, sizeof send_buffer) < 0)
         setsockopt(socket->fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
     setsockopt(socket->fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
+    setsockopt(socket->fd, SOL_SOCKET, SO_BUSY_POLL, &busy_poll_us, sizeof busy_poll_us);
 }
 
 static bool is_zero_copy(const struct xdp_socket *socket)

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/demo/demo.h"
+#include "cli/demo/iwarp.h"
 #include "cli/demo/lab.h"
 #include "cli/demo/smc.h"
 #include "cli/option/color.h"
@@ -37,7 +38,7 @@ struct demo {
     uint64_t seed, size_bytes, count, time_ns;
     bool ipv6, json, keep;
     enum cli_color color;
-    uint64_t act, file_bytes; /* 0: both acts */
+    uint64_t act, file_bytes; /* 0: all acts */
     const char *output;       /* NULL: the default name */
     /* hidden: a side's process */
     const char *side;
@@ -52,6 +53,7 @@ struct demo {
     unsigned passes;
     struct demo_smc_result smc; /* of the second act */
     bool smc_played;
+    struct demo_iwarp_board *iwarp; /* of the third, or NULL */
 };
 
 /* Two addresses of the loopback interface, of this process alone: several demos may run. */
@@ -342,16 +344,37 @@ static int run_second_act(struct demo *d)
     return demo_smc_run(&plan, &d->smc);
 }
 
+/* iWARP needs no more than TCP: between the namespaces where there are some, else over loopback. */
+static int run_third_act(struct demo *d)
+{
+    const struct demo_iwarp_plan plan = {.lab = d->lab_is_up ? &d->lab : NULL,
+                                         .ipv6 = d->ipv6,
+                                         .out = d->screen.out,
+                                         .colour = d->screen.colour};
+    int err;
+    d->iwarp = demo_iwarp_run(&plan, &err);
+    return err;
+}
+
+static bool plays(const struct demo *d, uint64_t act)
+{
+    return d->act == 0 || d->act == act;
+}
+
 static int run_acts(struct demo *d, bool may_fall_back)
 {
-    int err = d->act == 2 ? 0 : run_passes(d, may_fall_back);
-    if (!err && d->act != 1)
+    int err = plays(d, 1) ? run_passes(d, may_fall_back) : 0;
+    if (!err && plays(d, 2))
         err = run_second_act(d);
+    if (!err && plays(d, 3))
+        err = run_third_act(d);
     struct json_object *smc = d->smc_played ? demo_smc_json(&d->smc) : NULL;
-    if (d->json && (d->passes || smc) &&
-        demo_print_json(stdout, place_name(d), d->boards, d->passes, smc, !err) != 0)
+    struct json_object *iwarp = d->iwarp ? demo_iwarp_json(d->iwarp) : NULL;
+    if (d->json && (d->passes || smc || iwarp) &&
+        demo_print_json(stdout, place_name(d), d->boards, d->passes, smc, iwarp, !err) != 0)
         err = cli_fail("no memory for the JSON text");
     json_object_put(smc);
+    json_object_put(iwarp);
     demo_smc_forget(&d->smc);
     return err;
 }
@@ -377,6 +400,9 @@ static int run(struct demo *d)
         puts("\nEvery byte arrived right, and every ICRC was good.");
     if (!err && d->screen.out && d->smc_played)
         puts("\nThe file arrived whole, although one of its two links was cut and came back on the way.");
+    if (!err && d->screen.out && d->iwarp)
+        puts("\nOver TCP each byte is where it should be, and the mistake cost B nothing.");
+    demo_iwarp_forget(d->iwarp);
     forget_passes(d);
     return err;
 }
@@ -388,8 +414,8 @@ static int check(void *settings)
     struct demo *d = settings;
     if (d->output && (!*d->output || strlen(d->output) + sizeof "-loss" > sizeof d->boards[0]->plan.capture))
         return cli_fail("--output %s: give a file name of 1 to 250 bytes", d->output);
-    if (d->output && d->act == 2)
-        return cli_fail("--output names the captures of act 1, and --act 2 leaves that out");
+    if (d->output && d->act > 1)
+        return cli_fail("--output names the captures of act 1, and --act %d leaves that out", (int)d->act);
     return CLI_OK;
 }
 
@@ -402,7 +428,7 @@ static int run_command(void *settings)
 #define AT(member) CLI_SETS(struct demo, member)
 
 static const struct cli_option rows[] = {
-    {"act", 0, "NUMBER", "only that act: 1 is RDMA, 2 is SMC-R", AT(act), CLI_TAKES_COUNT(1, 2)},
+    {"act", 0, "NUMBER", "only that act: 1 is RDMA, 2 is SMC-R, 3 is iWARP", AT(act), CLI_TAKES_COUNT(1, 3)},
     {"file-size", 0, "BYTES", "of the file of the second act, %r", AT(file_bytes),
      CLI_TAKES_SIZE(1 << 20, MAX_FILE_BYTES), .preset = "200M"},
     {"loss", 0, "RATE", "thrown away in the second pass; 0%: no second pass", AT(loss_ppm), .kind = CLI_RATE,
@@ -443,6 +469,9 @@ const struct cli_command demo_command = {
         "then as fast as it goes; then all again while packets are thrown away, to see the recovery.\n\n"
         "The second act, which needs root: a file over SMC-R on two links between the namespaces. One "
         "of the two veth pairs is cut on the way and restored; the file arrives whole.\n\n"
+        "The third act, which needs no privilege: iWARP between two processes over ordinary TCP, with SEND, "
+        "RDMA WRITE and READ, atomics, immediate data and an invalidated STag; at the end a mistake, and the "
+        "Terminate that it brings, in words.\n\n"
         "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays "
         "behind.",
     .groups = {{.rows = rows}},
@@ -451,6 +480,7 @@ const struct cli_command demo_command = {
         "Try:\n"
         "  nornic demo                           the whole show, about 50 seconds\n"
         "  nornic demo --act 2                   the failover of SMC-R alone\n"
+        "  nornic demo --act 3                   iWARP alone, as any user\n"
         "  nornic demo --loss 5% --seed 7        harder weather, the same each time\n"
         "  nornic demo --count 1000 --json | jq '.passes[0].operations[] | [.operation, .gbit_per_s]'\n"
         "  nornic verify nornic-demo.pcapng      recompute every ICRC of what it left behind\n",

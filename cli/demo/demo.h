@@ -145,10 +145,10 @@ bool demo_is_right(const struct demo_board *board);
 const char *demo_count_str(uint64_t n, char *buf);
 const char *demo_bytes_str(uint64_t bytes, char *buf);
 
-/* Prints the passes and the second act (NULL: not played) as one JSON object. `port`: what was used. 0 or
- * -ENOMEM. */
+/* Prints the passes, the second act and the third (NULL: not played) as one JSON object. `port`: what was
+ * used. 0 or -ENOMEM. */
 struct json_object;
 int demo_print_json(FILE *out, const char *port, struct demo_board *const *boards, unsigned n,
-                    struct json_object *smc, bool ok);
+                    struct json_object *smc, struct json_object *iwarp, bool ok);
 
 #endif

@@ -86,7 +86,7 @@ static struct json_object *pass_json(const struct demo_board *board)
 }
 
 int demo_print_json(FILE *out, const char *port, struct demo_board *const *boards, unsigned n,
-                    struct json_object *smc, bool ok)
+                    struct json_object *smc, struct json_object *iwarp, bool ok)
 {
     struct json_object *o = json_object_new_object(), *passes = json_object_new_array();
 
@@ -98,6 +98,8 @@ int demo_print_json(FILE *out, const char *port, struct demo_board *const *board
     json_object_object_add(o, "passes", passes);
     if (smc)
         json_object_object_add(o, "smc", json_object_get(smc));
+    if (iwarp)
+        json_object_object_add(o, "iwarp", json_object_get(iwarp));
     const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN);
     int err = text ? 0 : -ENOMEM;
     if (text)

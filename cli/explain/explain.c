@@ -179,6 +179,7 @@ static bool take_joined(void *ctx, const struct net_capture_record *record,
         explain_join_copy_meaning(&meaning, place);
     else
         explain_analysis_next(run->analysis, &packet, &meaning);
+    explain_join_name_segment(&meaning, &packet);
     explain_join_remark(&meaning, run->join, place);
     if (run->page || run->settings->ladder)
         explain_join_add_delay(&meaning, place);
@@ -224,8 +225,9 @@ static int explain_joined(struct run *run)
 {
     const struct settings *s = run->settings;
     const char *const paths[2] = {s->files.at[0], s->files.at[1]};
-    if (cli_join_read(paths, &run->join) != CLI_OK)
-        return CLI_ERROR;
+    int status = cli_join_read(paths, &run->join);
+    if (!run->join)
+        return status;
     const struct explain_join_summary *sums = explain_join_summary(run->join);
     for (unsigned i = 0; i < 2 && run->page; i++)
         cli_page_file(run->page, paths[i]);
@@ -237,7 +239,7 @@ static int explain_joined(struct run *run)
     }
     if (!s->json && !run->page && !s->csv && !s->ladder)
         explain_join_head(&run->out);
-    return cli_join_walk(paths, run->join, take_joined, run);
+    return cli_join_walk(paths, run->join, take_joined, run) == CLI_OK ? status : CLI_ERROR;
 }
 
 static int explain_interface(struct run *run)
@@ -281,7 +283,7 @@ static void put_counted(struct run *run, const char *before, uint64_t count, con
 static void put_count(struct run *run)
 {
     put_counted(run, "", run->number, "packet");
-    put_counted(run, ", ", explain_analysis_flow_count(run->analysis), "flow");
+    put_counted(run, ", ", explain_analysis_flow_total(run->analysis), "flow");
     put_counted(run, "; ", run->findings[2], run->settings->strict ? "violation" : "error");
     put_counted(run, ", ", run->findings[1], "warning");
     put_counted(run, ", ", run->findings[0], "note");

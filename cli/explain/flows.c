@@ -9,7 +9,12 @@ void cli_flows(struct cli_output *to, struct explain_text *out, const struct exp
 {
     for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++) {
         const struct explain_flow *f = explain_analysis_flow(analysis, i);
-        if (f && is_json) {
+        uint32_t is = explain_analysis_flow_is(analysis, i).flow;
+        if (is != i && is_json) {
+            explain_printf(out, "{\"same_flow\":{\"index\":%u,\"is\":%u}}\n", i, is);
+        } else if (is != i) {
+            explain_printf(out, "flow %u is flow %u, as answers show\n", i, is);
+        } else if (f && is_json) {
             explain_put(out, "{\"flow\":");
             explain_json_flow(out, f, i);
             explain_put(out, "}\n");

@@ -21,7 +21,8 @@ static int check_file(const char *path)
     return CLI_OK;
 }
 
-static int read_side(struct explain_join *join, unsigned side, const char *path)
+/* CLI_OK, or CLI_ERROR after a sentence; with *is_cut what comes before the place that it names was read. */
+static int read_side(struct explain_join *join, unsigned side, const char *path, bool *is_cut)
 {
     struct net_capture *capture;
     struct net_capture_record record;
@@ -49,26 +50,35 @@ static int read_side(struct explain_join *join, unsigned side, const char *path)
     cli_reading_end();
     if (cli_stopped())
         return cli_fail("%s: interrupted, before both captures were read", path);
+    *is_cut = err < 0;
     return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 int cli_join_read(const char *const paths[2], struct explain_join **out)
 {
     struct nornic_error why;
+    *out = NULL;
     for (unsigned side = 0; side < 2; side++)
         if (check_file(paths[side]) != CLI_OK)
             return CLI_ERROR;
     struct explain_join *join = explain_join_create(0);
     if (!join)
         return cli_fail("out of memory");
-    int status = read_side(join, 0, paths[0]);
-    if (status == CLI_OK)
-        status = read_side(join, 1, paths[1]);
-    if (status == CLI_OK && explain_join_finish(join, &why) != 0)
+    int status = CLI_OK;
+    bool goes_on = true;
+    for (unsigned side = 0; side < 2 && goes_on; side++) {
+        bool is_cut = false;
+        if (read_side(join, side, paths[side], &is_cut) == CLI_OK)
+            continue;
+        status = CLI_ERROR;
+        goes_on = is_cut;
+    }
+    if (goes_on && explain_join_finish(join, &why) != 0) {
         status = cli_fail("%s and %s cannot be joined: %s", paths[0], paths[1], why.text);
-    if (status == CLI_OK)
-        *out = join;
-    else
+        goes_on = false;
+    }
+    *out = goes_on ? join : NULL;
+    if (!goes_on)
         explain_join_destroy(join);
     return status;
 }

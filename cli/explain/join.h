@@ -6,8 +6,9 @@
 #include "explain/join/join.h"
 #include "net/pcap_file.h"
 
-/* Reads both files and lays them together, with progress on a terminal. CLI_OK, or CLI_ERROR after a
- * sentence, also when it was stopped (cli/stop.h). explain_join_destroy() is the caller's. */
+/* Reads both files and lays them together, with progress on a terminal. CLI_OK; or CLI_ERROR after a
+ * sentence: *out is then what stands before the place where a file is cut off or broken, or NULL, also when
+ * it was stopped (cli/stop.h). explain_join_destroy() is the caller's. */
 int cli_join_read(const char *const paths[2], struct explain_join **out);
 
 /* What is to be shown next. Returns false when no more is wanted. The record has the frame as it left,

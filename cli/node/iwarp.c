@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/node/cm.h"
 #include "cli/stop.h"
 #include "net/bytes.h"
 
@@ -45,15 +46,17 @@ static struct nornic_conn_param param_of(const struct cli_iwarp *iw)
     return (struct nornic_conn_param){.responder_resources = iw->rd_atomic, .initiator_depth = iw->rd_atomic};
 }
 
-static int on_route(const struct cli_iwarp *iw, const struct cli_iwarp_stream *stream)
+static int on_route(void *ctx, struct nornic_cm_id *id)
 {
+    const struct cli_iwarp *iw = ctx;
+    const struct cli_iwarp_stream *stream = nornic_cm_id_ctx(id);
     uint8_t hello[HELLO_BYTES];
     put_be32(hello, (uint32_t)(stream - iw->streams));
     put_be32(hello + 4, stream->token);
     struct nornic_conn_param param = param_of(iw);
     param.private_data = hello;
     param.private_data_len = sizeof hello;
-    int err = nornic_cm_id_connect(stream->id, stream->qp, &param);
+    int err = nornic_cm_id_connect(id, stream->qp, &param);
     return !err ? CLI_OK : cli_fail("cannot connect: %s", strerror(-err));
 }
 
@@ -67,11 +70,11 @@ static struct cli_iwarp_stream *asked_for(const struct cli_iwarp *iw, const stru
     return is_known ? &iw->streams[i] : NULL;
 }
 
-/* `*stranger`: the event's id is to be destroyed, which refuses it. */
-static int on_request(const struct cli_iwarp *iw, const struct nornic_cm_event *event, bool *stranger)
+static int on_request(void *ctx, const struct nornic_cm_event *event, bool *refused)
 {
+    const struct cli_iwarp *iw = ctx;
     struct cli_iwarp_stream *stream = asked_for(iw, event);
-    *stranger = stream == NULL;
+    *refused = stream == NULL;
     if (!stream)
         return CLI_OK;
     stream->id = event->id;
@@ -81,8 +84,25 @@ static int on_request(const struct cli_iwarp *iw, const struct nornic_cm_event *
     return !err ? CLI_OK : cli_fail("cannot accept a connection: %s", strerror(-err));
 }
 
-static int on_failure(const struct cli_iwarp *iw, const struct nornic_cm_event *event)
+static int on_established(void *ctx, const struct nornic_cm_event *event)
 {
+    struct cli_iwarp_stream *stream = nornic_cm_id_ctx(event->id);
+    (void)ctx;
+    stream->stands = true;
+    return CLI_OK;
+}
+
+/* Its completions say so. */
+static int on_disconnected(void *ctx, const struct nornic_cm_event *event)
+{
+    (void)ctx;
+    (void)event;
+    return CLI_OK;
+}
+
+static int on_failure(void *ctx, const struct nornic_cm_event *event)
+{
+    const struct cli_iwarp *iw = ctx;
     char text[NORNIC_ADDR_STR_SIZE];
     if (iw->listener)
         return cli_fail("a connection of the client failed: %s", event->why.text);
@@ -90,53 +110,13 @@ static int on_failure(const struct cli_iwarp *iw, const struct nornic_cm_event *
                     iw->port, event->why.text);
 }
 
-static int on_event(const struct cli_iwarp *iw, const struct nornic_cm_event *event, bool *stranger)
-{
-    struct cli_iwarp_stream *stream = nornic_cm_id_ctx(event->id);
-    switch (event->type) {
-    case NORNIC_CM_EVENT_ADDR_RESOLVED:
-        return nornic_cm_id_resolve_route(event->id) == 0 ? CLI_OK : cli_fail("cannot resolve the route");
-    case NORNIC_CM_EVENT_ROUTE_RESOLVED:
-        return on_route(iw, stream);
-    case NORNIC_CM_EVENT_CONNECT_REQUEST:
-        return on_request(iw, event, stranger);
-    case NORNIC_CM_EVENT_ESTABLISHED:
-        stream->stands = true;
-        return CLI_OK;
-    case NORNIC_CM_EVENT_ADDR_ERROR:
-    case NORNIC_CM_EVENT_ROUTE_ERROR:
-    case NORNIC_CM_EVENT_CONNECT_ERROR:
-    case NORNIC_CM_EVENT_UNREACHABLE:
-    case NORNIC_CM_EVENT_REJECTED:
-        return on_failure(iw, event);
-    case NORNIC_CM_EVENT_DEVICE_REMOVAL:
-        return cli_fail("the interface of port %s is gone", cli_node_port_name(iw->node));
-    case NORNIC_CM_EVENT_DISCONNECTED: /* its completions say so */
-    case NORNIC_CM_EVENT_CONNECT_RESPONSE:
-    case NORNIC_CM_EVENT_MULTICAST_JOIN:
-    case NORNIC_CM_EVENT_MULTICAST_ERROR:
-    case NORNIC_CM_EVENT_ADDR_CHANGE:
-    case NORNIC_CM_EVENT_TIMEWAIT_EXIT:
-        break;
-    }
-    return CLI_OK;
-}
-
-static int handle_events(const struct cli_iwarp *iw, bool *did)
-{
-    struct nornic_cm_event *event;
-    int err = CLI_OK;
-    while (err == CLI_OK && nornic_cm_get_event(iw->cm, &event, 0) == 0) {
-        bool stranger = false;
-        struct nornic_cm_id *id = event->id;
-        err = on_event(iw, event, &stranger);
-        nornic_cm_ack_event(event);
-        if (stranger)
-            nornic_cm_id_destroy(id);
-        *did = true;
-    }
-    return err;
-}
+static const struct cli_cm_ops ops = {
+    .on_route = on_route,
+    .on_request = on_request,
+    .on_established = on_established,
+    .on_disconnected = on_disconnected,
+    .on_failure = on_failure,
+};
 
 /* --- waiting --- */
 
@@ -160,12 +140,12 @@ static void sleep_a_little(const struct cli_iwarp *iw)
     ppoll(fds, 2, &ts, NULL);
 }
 
-static int wait_for_all(const struct cli_iwarp *iw, uint64_t timeout_ns)
+static int wait_for_all(struct cli_iwarp *iw, uint64_t timeout_ns)
 {
     uint64_t start_ns = host_now_ns();
     while (count_standing(iw) < iw->count) {
         bool did = !iw->node->events && host_dev_progress(iw->node->dev);
-        int err = handle_events(iw, &did);
+        int err = cli_cm_handle_events(iw->cm, iw->node, &ops, iw, &did);
         if (err != CLI_OK)
             return err;
         if (cli_stopped())

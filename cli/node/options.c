@@ -60,8 +60,10 @@ const struct cli_option cli_node_rows[] = {
      "congestion management: obey and send CNPs; SETTINGS as line-rate=25G,gain=5 "
      "(docs/congestion.md has them all)",
      CLI_TAKEN_BY(take_cc), .is_optional = true},
-    {"mpa-rev", 0, "NUMBER", "iWARP: revision of MPA to ask for, and the newest to answer, 1 or 2",
-     AT(iwarp.mpa_rev), CLI_TAKES_COUNT(1, 2), .preset = "2"},
+    {"mpa-rev", 0, "NUMBER",
+     "iWARP: revision of MPA to ask for, and the newest to answer, 1 or 2 (2, and 1 of a peer that ends TCP "
+     "instead of answering)",
+     AT(iwarp.mpa_rev), CLI_TAKES_COUNT(1, 2)},
     {"no-crc", 0, NULL, "iWARP: do without the CRC, if the peer does too", AT(iwarp.no_crc)},
     {"markers", 0, NULL, "iWARP: want markers in what comes", AT(iwarp.markers)},
     {"rtr", 0, "KIND", "iWARP: ready-to-receive message to offer, %r", AT(iwarp.rtr),

@@ -55,9 +55,7 @@ void cli_replay_smc_sum_text(const struct explain_smc_replay_result *r)
             printf("  %8" PRIu64 "  message%s of SMC-R: %s\n", r->outcomes[i], plural_s(r->outcomes[i]),
                    explain_smc_replay_outcome_of(i)->words);
     if (r->version_2)
-        printf("  %8u  connection%s of SMC-R version 2, which the engine does not speak: left out, but for "
-               "the packets\n",
-               r->version_2, plural_s(r->version_2));
+        printf("  %8u  of these connections by SMC-R version 2\n", r->version_2);
     if (r->older)
         printf("  %8u  connection%s of SMC-R whose link group is older than the capture: left out, but for "
                "the packets\n",

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/report/json.h"
 
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "host/host.h"
 
 void cli_json_add_text(struct json_object *object, const char *key, const char *text)
 {
@@ -29,6 +35,44 @@ void cli_json_add_usec(struct json_object *object, const char *key, const struct
     cli_json_add_real(o, "p99_9", (double)histogram_quantile(h, 0.999) / 1e3);
     cli_json_add_real(o, "max", (double)h->max / 1e3);
     json_object_object_add(object, key, o);
+}
+
+const char *cli_json_text(struct json_object *object, const char *key)
+{
+    struct json_object *value;
+    bool is_text =
+        json_object_object_get_ex(object, key, &value) && json_object_is_type(value, json_type_string);
+    return is_text ? json_object_get_string(value) : "";
+}
+
+/* Bytes that have come by `end_ns`, 0 at the end of the stream, or -1. */
+static ssize_t read_by(int fd, char *bytes, size_t cap_bytes, uint64_t end_ns)
+{
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+    uint64_t now_ns = host_now_ns();
+    if (now_ns >= end_ns) /* also when bytes are there: who keeps sending gets no longer */
+        return -1;
+    int left_ms = (int)((end_ns - now_ns) / NS_PER_MS) + 1;
+    return poll(&readable, 1, left_ms) == 1 ? read(fd, bytes, cap_bytes) : -1;
+}
+
+struct json_object *cli_json_read(int fd, size_t max_bytes, uint64_t limit_ns)
+{
+    struct json_tokener *tokener = json_tokener_new();
+    struct json_object *o = NULL;
+    const uint64_t end_ns = host_now_ns() + limit_ns;
+    char bytes[16384];
+    size_t total = 0;
+    ssize_t n = 0;
+    while (tokener && !o && total < max_bytes && (n = read_by(fd, bytes, sizeof bytes, end_ns)) > 0) {
+        total += (size_t)n;
+        o = json_tokener_parse_ex(tokener, bytes, (int)n);
+        if (!o && json_tokener_get_error(tokener) != json_tokener_continue)
+            break;
+    }
+    if (tokener)
+        json_tokener_free(tokener);
+    return o;
 }
 
 void cli_json_print(struct json_object *object)

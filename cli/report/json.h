@@ -16,6 +16,13 @@ void cli_json_add_real(struct json_object *object, const char *key, double value
 /* Adds a histogram of nanoseconds as microseconds: {"min","median","p99","p99_9","max"}. */
 void cli_json_add_usec(struct json_object *object, const char *key, const struct histogram *h);
 
+/* Reads one object from a stream, for at most `limit_ns` and `max_bytes` in all. json_object_put() it. NULL:
+ * none came, or what came is none. */
+struct json_object *cli_json_read(int fd, size_t max_bytes, uint64_t limit_ns);
+
+/* Member `key` where it is a string, else "": also of null or of what is no object. `object` owns it. */
+const char *cli_json_text(struct json_object *object, const char *key);
+
 /* Prints `object` as one line on standard output and lets it go. */
 void cli_json_print(struct json_object *object);
 

@@ -136,7 +136,9 @@ static void gid_files(struct writer *to, const struct run_device *device, unsign
     if (!device->has_gid[index])
         return;
     snprintf(name, sizeof name, "ports/1/gid_attrs/types/%u", index);
-    file(to, name, "%s", device->gids[index].type == NORNIC_GID_V2 ? "RoCE v2" : "IB/RoCE v1");
+    /* of a device that has no RoCE, such as siw, the kernel says what it says of InfiniBand */
+    bool is_v2 = device->gids[index].type == NORNIC_GID_V2 && !device->is_iwarp;
+    file(to, name, "%s", is_v2 ? "RoCE v2" : "IB/RoCE v1");
     snprintf(name, sizeof name, "ports/1/gid_attrs/ndevs/%u", index);
     bool is_known = net_interface_of_addr(&device->gids[index].addr, &interface, &why) == 0;
     file(to, name, "%s", is_known ? interface.name : device->interface);

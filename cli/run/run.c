@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `nornic run`: a program of others, whose libibverbs and librdmacm are nornic's. What it is told goes by
- * the environment, so that its children have it, too; what it looks for in files, a view of them has
- * (docs/verbs.md). */
+/* `nornic run`: a program of others, whose libibverbs and librdmacm are nornic's, or whose TCP sockets go by
+ * SMC-R (cli/run/smc.h). What it is told goes by the environment, so that its children have it, too; what it
+ * looks for in files, a view of them has (docs/verbs.md). */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/option/option.h"
+#include "cli/run/smc.h"
 #include "cli/run/view.h"
 #include "nornic/device.h"
 
@@ -18,8 +19,11 @@ struct settings {
     const char *port;
     const char *capture;
     struct nornic_impair impair;
-    bool trace;
+    char *faults;
+    bool trace, stat;
     enum { FILES_AUTO, FILES_ALWAYS, FILES_NEVER } files;
+    bool is_smc;
+    const char *service, *ueid, *peers;
     struct cli_words program;
 };
 
@@ -69,6 +73,17 @@ static void set_impair(const struct nornic_impair *impair)
     setenv("NORNIC_IMPAIR", value, 1);
 }
 
+/* By the whole path: the program may be in another directory when it opens its device. */
+static int set_faults(const char *file)
+{
+    char path[PATH_MAX], value[PATH_MAX + 1];
+    if (!realpath(file, path) || access(path, R_OK) != 0)
+        return cli_fail("cannot read the rules of faults in %s: %s", file, strerror(errno));
+    snprintf(value, sizeof value, "@%s", path);
+    setenv("NORNIC_FAULTS", value, 1);
+    return CLI_OK;
+}
+
 /* Shows the program the files that an adapter has. CLI_OK also where that cannot be and need not. */
 static int show_files(const struct settings *s)
 {
@@ -89,21 +104,39 @@ static int show_files(const struct settings *s)
     return CLI_OK;
 }
 
+static int prepare_smc(const struct settings *s, const char *libraries)
+{
+    struct run_smc smc = {
+        .ports = s->port, .socket = s->service, .ueid = s->ueid, .peers = s->peers, .capture = s->capture};
+    char library[PATH_MAX + sizeof "/libnornic-sockets.so"];
+    snprintf(library, sizeof library, "%s/libnornic-sockets.so", libraries);
+    return run_smc_prepare(&smc, library);
+}
+
+static int prepare_verbs(const struct settings *s, const char *libraries)
+{
+    put_first("LD_LIBRARY_PATH", libraries);
+    if (s->port)
+        setenv("NORNIC_PORT", s->port, 1);
+    if (s->capture)
+        setenv("NORNIC_CAPTURE", s->capture, 1);
+    if (s->stat)
+        setenv("NORNIC_STAT", "1", 1);
+    if (s->faults && set_faults(s->faults) != CLI_OK)
+        return CLI_ERROR;
+    set_impair(&s->impair);
+    return show_files(s);
+}
+
 static int run(void *options)
 {
     const struct settings *s = options;
     char path[PATH_MAX];
     if (find_libraries(path) != CLI_OK)
         return CLI_ERROR;
-    put_first("LD_LIBRARY_PATH", path);
-    if (s->port)
-        setenv("NORNIC_PORT", s->port, 1);
-    if (s->capture)
-        setenv("NORNIC_CAPTURE", s->capture, 1);
     if (s->trace)
         setenv("NORNIC_TRACE", "1", 1);
-    set_impair(&s->impair);
-    if (show_files(s) != CLI_OK)
+    if ((s->is_smc ? prepare_smc : prepare_verbs)(s, path) != CLI_OK)
         return CLI_ERROR;
     /* As a list that ends: the words are the last of this process's own. */
     execvp(s->program.at[0], s->program.at);
@@ -113,6 +146,37 @@ static int run(void *options)
 static const char *const files_words[] = {"auto", "always", "never", NULL};
 
 #define AT(member) CLI_SETS(struct settings, member)
+
+static bool has_impair(const struct nornic_impair *i)
+{
+    return i->loss_ppm | i->duplicate_ppm | i->reorder_ppm | i->corrupt_ppm | i->ecn_ppm;
+}
+
+static int check(void *options)
+{
+    const struct settings *s = options;
+    if (!s->is_smc && (s->service || s->ueid || s->peers))
+        return cli_fail("%s is for programs with TCP sockets: say --smc, too", s->service ? "--service"
+                                                                               : s->ueid  ? "--ueid"
+                                                                                          : "--peers");
+    if (s->is_smc && has_impair(&s->impair))
+        return cli_fail("--smc: the devices are the service's, which loses no frames on purpose");
+    return CLI_OK;
+}
+
+static const struct cli_option smc_rows[] = {
+    {"smc", 0, NULL,
+     "the program's TCP connections go by SMC-R where the peer does so, too, and are plain TCP where not",
+     AT(is_smc)},
+    {"service", 0, "PATH",
+     "the UNIX socket of the service that they go by (this user's in this network namespace; it is started "
+     "where it does not run, with --port, --capture, --ueid and --peers)",
+     AT(service), .kind = CLI_FILE},
+    {"ueid", 0, "EID", "enterprise id, for SMC-R of version 2", AT(ueid), .kind = CLI_TEXT},
+    {"peers", 0, "ADDR[/LEN],...", "peers with whom SMC-R is spoken without asking by the TCP option",
+     AT(peers), .kind = CLI_TEXT},
+    {NULL},
+};
 
 static const struct cli_option rows[] = {
     {"port", 0, "PORT",
@@ -127,6 +191,12 @@ static const struct cli_option rows[] = {
      "%r; always: or else do not run it",
      AT(files), CLI_TAKES_ONE_OF(files_words), .preset = "auto"},
     {"trace", 0, NULL, "say on stderr of each call and each completion that fails, why", AT(trace)},
+    {"stat", 0, NULL, "say on stderr what each device has counted, when the program closes it or ends",
+     AT(stat)},
+    {"faults", 0, "FILE",
+     "make calls, requests, completions and ports fail by the rules in FILE, such as \"the 50th WRITE ends "
+     "with RETRY_EXC_ERR\" (docs/verbs.md)",
+     AT(faults), .kind = CLI_FILE},
     {"loss", 0, "RATE", "lose frames, such as 1% or 200ppm, of both directions", AT(impair.loss_ppm),
      .kind = CLI_RATE},
     {"duplicate", 0, "RATE", "send frames twice", AT(impair.duplicate_ppm), .kind = CLI_RATE},
@@ -141,19 +211,22 @@ static const struct cli_option rows[] = {
 
 const struct cli_command run_command = {
     .name = "run",
-    .summary = "run a program for libibverbs and librdmacm over nornic",
+    .summary = "run a program for libibverbs and librdmacm, or one for TCP, over nornic",
     .usage = "run [OPTION...] -- PROGRAM [ARGUMENT...]",
-    .about =
-        "Runs a program that was built for RDMA, with libibverbs.so.1 and librdmacm.so.1 of nornic in "
-        "the place of the distribution's: no adapter, no kernel module, no privilege, and nothing is "
-        "built again. The program finds devices nornic0, nornic1, ... which speak RoCEv2 with whoever "
-        "does. Its children have them, too.\n\n"
-        "What it does is to set LD_LIBRARY_PATH, NORNIC_PORT, NORNIC_CAPTURE, NORNIC_TRACE and "
-        "NORNIC_IMPAIR, which work without it, too, and to show the program, where this user may, the files "
-        "that an adapter has: in namespaces of its own, so that nothing changes for others. Then it becomes "
-        "the program, which keeps the process, its user, its signals and its exit status. docs/verbs.md has "
-        "more, and which programs were tried.",
-    .groups = {{.rows = rows}},
+    .about = "Runs a program that was built for RDMA, with libibverbs.so.1 and librdmacm.so.1 of nornic in "
+             "the place of the distribution's: no adapter, no kernel module, no privilege, and nothing is "
+             "built again. The program finds devices nornic0, nornic1, ... which speak RoCEv2 with whoever "
+             "does. Its children have them, too.\n\n"
+             "What it does is to set LD_LIBRARY_PATH, NORNIC_PORT, NORNIC_CAPTURE, NORNIC_TRACE, "
+             "NORNIC_STAT, NORNIC_FAULTS and NORNIC_IMPAIR, which work without it, too, and to show the "
+             "program, where this user may, the files that an adapter has: in namespaces of its own, so "
+             "that nothing changes for others. Then it becomes the program, which keeps the process, its "
+             "user, its signals and its exit status. docs/verbs.md has "
+             "more, and which programs were tried.\n\n"
+             "With --smc it runs a program for TCP sockets, which knows nothing of RDMA: nornic's library "
+             "is loaded before the C library (LD_PRELOAD), and the connections that the program makes and "
+             "accepts are lent to it by `nornic smc service`. docs/smc.md has more.",
+    .groups = {{.rows = rows}, {.title = "For programs with TCP sockets", .rows = smc_rows}},
     .operands = (const struct cli_operand[]){{.name = "PROGRAM",
                                               .kind = CLI_TEXT,
                                               .is_many = true,
@@ -163,8 +236,12 @@ const struct cli_command run_command = {
     .examples = "Example:\n"
                 "  $ nornic run -- ibv_devinfo\n"
                 "  $ nornic run --port udp:127.0.0.1 -- ibv_rc_pingpong -g 0 &\n"
-                "  $ nornic run --port udp:127.0.0.1 --loss 1% -- ibv_rc_pingpong -g 0 127.0.0.1\n",
+                "  $ nornic run --port udp:127.0.0.1 --loss 1% -- ibv_rc_pingpong -g 0 127.0.0.1\n"
+                "and, as root on two machines, TCP programs by SMC-R:\n"
+                "  # nornic run --smc --port udp:eth0 -- iperf3 -s\n"
+                "  # nornic run --smc --port udp:eth0 -- iperf3 -c 192.0.2.1\n",
     .status = {"that of the program", "that of the program", "nothing was run, or that of the program"},
     .settings_bytes = sizeof(struct settings),
+    .check = check,
     .run = run,
 };

@@ -15,75 +15,14 @@
 #define FOREVER    (365 * 86400 * NS_PER_S)
 #define AT(member) CLI_SETS(struct smc_options, member)
 
-/* The interface of "xdp:eth0:native"; `*len` letters. */
-static const char *interface_of(const char *port, int *len)
-{
-    const char *colon = strchr(port, ':'), *name = colon ? colon + 1 : "";
-    *len = (int)strcspn(name, ":");
-    return name;
-}
-
-/* A second port on an interface would find the first one's XDP program there. */
-static bool has_interface(const struct smc_options *o, const char *port)
-{
-    int len, other_len;
-    const char *name = interface_of(port, &len);
-    for (unsigned i = 0; i < o->sock.num_ports; i++) {
-        const char *other = interface_of(o->sock.ports[i].port, &other_len);
-        if (len == other_len && strncmp(name, other, (size_t)len) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* SMC-R thinks in interfaces, so a udp port's address is none. */
-static bool is_port(const char *text)
-{
-    static const char *const kinds[] = {"xdp:", "packet:", "udp:"};
-    struct nornic_addr addr;
-    for (size_t i = 0; i < array_len(kinds); i++) {
-        const char *rest = text + strlen(kinds[i]);
-        if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
-            return *rest && nornic_addr_parse(rest, &addr) != 0;
-    }
-    return false;
-}
-
-/* "xdp:eth0" or "xdp:eth0,pnetid=NET"; `text` is the user's argument and is cut at the comma. */
 static int take_device(void *settings, const char *option, char *text)
 {
-    static const char key[] = ",pnetid=";
-    struct smc_options *o = settings;
-    struct smcr_sock_port *port = &o->sock.ports[o->sock.num_ports];
-    char *comma = strchr(text, ',');
-    if (o->sock.num_ports == SMCR_SOCK_MAX_PORTS)
-        return cli_fail("%s %s: %d devices are the most", option, text, SMCR_SOCK_MAX_PORTS);
-    if (comma && (strncmp(comma, key, sizeof key - 1) != 0 || strlen(comma) < sizeof key ||
-                  strlen(comma) > sizeof key - 1 + 16))
-        return cli_fail("%s %s: behind the comma goes pnetid=NAME, of 1 to 16 letters", option, text);
-    if (comma) {
-        port->pnetid = comma + sizeof key - 1;
-        *comma = 0;
-    }
-    if (!is_port(text))
-        return cli_fail("%s %s: give xdp:INTERFACE, packet:INTERFACE or udp:INTERFACE", option, text);
-    if (has_interface(o, text))
-        return cli_fail("%s %s: its interface is given already; give each once", option, text);
-    port->port = text;
-    o->sock.num_ports++;
-    return CLI_OK;
+    return smc_take_device(&((struct smc_options *)settings)->sock, option, text);
 }
 
 static int take_ueid(void *settings, const char *option, char *text)
 {
-    struct smc_options *o = settings;
-    if (o->sock.num_eids == SMCR_MAX_EIDS)
-        return cli_fail("%s %s: %d enterprise ids are the most", option, text, SMCR_MAX_EIDS);
-    if (smcr_eid_parse(text, o->sock.eids[o->sock.num_eids]) != 0)
-        return cli_fail("%s %s: give 1 to %d of A-Z, 0-9, . and -, a letter or digit first", option, text,
-                        SMCR_EID_LEN);
-    o->sock.num_eids++;
-    return CLI_OK;
+    return smc_take_ueid(&((struct smc_options *)settings)->sock, option, text);
 }
 
 static const struct cli_option common_rows[] = {
@@ -163,7 +102,7 @@ static int name_captures(struct smc_options *o)
                                                               : strlen(o->capture);
     for (unsigned i = 0; o->capture && i < o->sock.num_ports; i++) {
         int name_len;
-        const char *name = interface_of(o->sock.ports[i].port, &name_len);
+        const char *name = smc_interface_of(o->sock.ports[i].port, &name_len);
         int len = o->sock.num_ports == 1 ? snprintf(o->captures[i], sizeof o->captures[i], "%s", o->capture)
                                          : snprintf(o->captures[i], sizeof o->captures[i], "%.*s-%.*s%s",
                                                     (int)stem, o->capture, name_len, name, o->capture + stem);

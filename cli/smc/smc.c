@@ -12,8 +12,10 @@ const struct cli_command smc_command = {
     .about =
         "SMC-R (RFC 7609): TCP connections whose bytes travel by RDMA, over several links that stand in for "
         "each other. docs/smc.md is the guide.",
-    .commands = (const struct cli_command *const[]){&smc_listen_command, &smc_connect_command,
-                                                    &smc_stat_command, &smc_ladder_command, NULL},
+    .commands =
+        (const struct cli_command *const[]){&smc_listen_command, &smc_connect_command, &smc_service_command,
+                                            &smc_enable_command, &smc_disable_command, &smc_status_command,
+                                            &smc_stat_command, &smc_ladder_command, NULL},
     .examples = "Example, as root on two machines:\n"
                 "  server# nornic smc listen -d xdp:eth0 5000 > copy\n"
                 "  client# nornic smc connect -d xdp:eth0 192.0.2.1 5000 < file\n",

@@ -33,6 +33,14 @@ struct smc_options {
 /* Their settings are a struct smc_options: options.c. */
 extern const struct cli_command smc_listen_command, smc_connect_command;
 
+/* --- devices and enterprise ids: device.c --- */
+
+/* The interface of "xdp:eth0:native"; `*len` letters. */
+const char *smc_interface_of(const char *port, int *len);
+/* --device and --ueid, as a row's take() has them. */
+int smc_take_device(struct smcr_sock_config *sock, const char *option, char *text);
+int smc_take_ueid(struct smcr_sock_config *sock, const char *option, char *text);
+
 /* --- one connection: pump.c --- */
 
 /* One direction of the bytes. */
@@ -99,8 +107,9 @@ int smc_trace_open(const char *path, struct smcr_sock_config *config);
 /* `status`, or CLI_ERROR after a sentence: the disk was full. */
 int smc_trace_close(int status);
 
-/* --- `nornic smc stat`: stat.c; `nornic smc ladder`: ladder.c --- */
+/* --- `nornic smc stat`: stat.c; `nornic smc ladder`: ladder.c; `nornic smc enable`, ...: enable.c --- */
 
-extern const struct cli_command smc_stat_command, smc_ladder_command;
+extern const struct cli_command smc_stat_command, smc_ladder_command, smc_service_command, smc_enable_command,
+    smc_disable_command, smc_status_command;
 
 #endif

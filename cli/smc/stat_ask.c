@@ -9,11 +9,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "cli/report/json.h"
 #include "cli/smc/stat.h"
 #include "sock/stat_json.h"
 
 #define ANSWER_SECONDS 2
-#define MAX_BYTES      (256u << 20) /* some 16384 connections are 6 MB */
+#define MAX_BYTES      (16u << 20) /* some 16384 connections are 6 MB */
 
 static const char others[] = "it belongs to another user: ask as root";
 
@@ -41,24 +43,6 @@ static int connect_to(unsigned pid)
     return -1;
 }
 
-static struct json_object *parse(int fd)
-{
-    struct json_tokener *tokener = json_tokener_new();
-    struct json_object *o = NULL;
-    char bytes[16384];
-    size_t total = 0;
-    ssize_t n = 0;
-    while (tokener && !o && total < MAX_BYTES && (n = read(fd, bytes, sizeof bytes)) > 0) {
-        total += (size_t)n;
-        o = json_tokener_parse_ex(tokener, bytes, (int)n);
-        if (!o && json_tokener_get_error(tokener) != json_tokener_continue)
-            break;
-    }
-    if (tokener)
-        json_tokener_free(tokener);
-    return o;
-}
-
 struct json_object *smc_stat_ask(unsigned pid, const char **why)
 {
     int fd = connect_to(pid);
@@ -66,7 +50,7 @@ struct json_object *smc_stat_ask(unsigned pid, const char **why)
         *why = errno == EACCES ? others : "it has no SMC-R of nornic's";
         return NULL;
     }
-    struct json_object *o = parse(fd);
+    struct json_object *o = cli_json_read(fd, MAX_BYTES, ANSWER_SECONDS * NS_PER_S);
     close(fd);
     *why = o ? "" : "it did not answer";
     return o;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/report/json.h"
 #include "cli/smc/smc.h"
 #include "cli/smc/stat.h"
 
@@ -13,8 +15,22 @@ uint64_t smc_stat_count(struct json_object *o, const char *key)
 
 const char *smc_stat_text(struct json_object *o, const char *key)
 {
+    const char *text = cli_json_text(o, key);
+    size_t len = strlen(text);
     struct json_object *member;
-    return json_object_object_get_ex(o, key, &member) ? json_object_get_string(member) : "";
+    char *clean;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] < ' ' || text[i] > '~') {
+            if (!(clean = strdup(text)))
+                return "";
+            for (; i < len; i++)
+                clean[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+            json_object_object_get_ex(o, key, &member);
+            json_object_set_string(member, clean);
+            free(clean);
+            return json_object_get_string(member);
+        }
+    return text;
 }
 
 static struct json_object *member(struct json_object *o, const char *key)
@@ -72,6 +88,9 @@ static void print_conn(FILE *out, struct json_object *c)
         fprintf(out, ", %" PRIu64 " bytes to read", smc_stat_count(c, "readable_bytes"));
     if (smc_stat_count(c, "unsent_bytes"))
         fprintf(out, ", %" PRIu64 " bytes under way", smc_stat_count(c, "unsent_bytes"));
+    if (smc_stat_count(c, "owner_pid"))
+        fprintf(out, ", lent to %s (process %" PRIu64 ")", smc_stat_text(c, "owner"),
+                smc_stat_count(c, "owner_pid"));
     fputc('\n', out);
 }
 

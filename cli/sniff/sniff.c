@@ -160,7 +160,7 @@ static void report(struct run *run, double seconds)
 {
     const struct settings *s = run->settings;
     uint64_t lost = sniff_live_dropped(run->live);
-    uint32_t flows = explain_analysis_flow_count(run->analysis);
+    uint32_t flows = explain_analysis_flow_total(run->analysis);
     if (s->json) {
         struct json_object *object = json_object_new_object();
         cli_json_add_text(object, "interface", s->ifname);

@@ -30,7 +30,7 @@ _nornic() {
     fi
     if [[ $command == smc ]]; then
         if ((COMP_CWORD == 2)); then
-            _nornic_words 'listen connect stat ladder'
+            _nornic_words 'listen connect service enable disable status stat ladder'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -180,6 +180,14 @@ _nornic() {
     "smc connect --trace") _nornic_files ;;
     "smc connect --loss") ;;
     "smc connect --seed") ;;
+    "smc service --device" | "smc service -d") ;;
+    "smc service --max-links") ;;
+    "smc service --ueid") ;;
+    "smc service --peers") ;;
+    "smc service --socket") _nornic_files ;;
+    "smc service --idle") ;;
+    "smc service --capture") _nornic_files ;;
+    "smc service --trace") _nornic_files ;;
     "smc stat --pid") ;;
     "explain --html") _nornic_files ;;
     "explain --filter" | "explain -f") ;;
@@ -228,12 +236,16 @@ _nornic() {
     "run --port") _nornic_ports ;;
     "run --capture") _nornic_files ;;
     "run --files") _nornic_words 'auto always never' ;;
+    "run --faults") _nornic_files ;;
     "run --loss") ;;
     "run --duplicate") ;;
     "run --reorder") ;;
     "run --corrupt") ;;
     "run --ecn") ;;
     "run --seed") ;;
+    "run --service") _nornic_files ;;
+    "run --ueid") ;;
+    "run --peers") ;;
     "demo "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --act --file-size --loss --seed --size --count --time --port --mtu --ipv6 --output --json --color --keep --help'
@@ -273,6 +285,26 @@ _nornic() {
     "smc connect "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --wait --device --max-links --ueid --rcvbuf --sndbuf --require-smc --tcp --input --output --sum --ipv4 --ipv6 --idle --capture --trace --loss --seed --json --quiet --help'
+        fi ;;
+    "smc service "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --device --max-links --ueid --peers --socket --foreground --on-demand --idle --capture --trace --help'
+        fi ;;
+    "smc enable "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --help'
+        else
+            _nornic_files
+        fi ;;
+    "smc disable "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --help'
+        else
+            _nornic_files
+        fi ;;
+    "smc status "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --json --help'
         fi ;;
     "smc stat "*)
         if [[ $cur == -* ]]; then
@@ -324,7 +356,7 @@ _nornic() {
         fi ;;
     "run "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --port --capture --files --trace --loss --duplicate --reorder --corrupt --ecn --seed --help'
+            _nornic_words ' --port --capture --files --trace --stat --faults --loss --duplicate --reorder --corrupt --ecn --seed --smc --service --ueid --peers --help'
         fi ;;
     esac
 }

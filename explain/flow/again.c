@@ -6,6 +6,7 @@
 #include "explain/flow/describe.h"
 #include "explain/flow/message.h"
 #include "explain/flow/place.h"
+#include "explain/flow/pmtu.h"
 #include "roce/psn.h"
 
 /* UC sends nothing again: the network copied the packet, or delivers it late. */
@@ -171,6 +172,25 @@ static uint32_t end_of(const struct explain_half *half, const struct roce_pkt *p
     return r ? roce_psn_add(r->psn, r->span) : roce_psn_add(pkt->bth.psn, 1);
 }
 
+/* What is asked for ends behind the READ as it is known: the first of its requests that the capture has asked
+ * for a part, and the READ is longer. */
+static void widen(struct explain_half *half, const struct roce_pkt *pkt, uint32_t pmtu_bytes,
+                  struct explain_read *read)
+{
+    uint32_t before_psns = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
+    uint64_t bytes = (uint64_t)before_psns * pmtu_bytes + pkt->reth.dma_len;
+    uint32_t end_psn = roce_psn_add(read->psn, read->span);
+    if (!pmtu_bytes || bytes <= read->bytes || bytes > UINT32_MAX)
+        return;
+    bool is_newest = half->next_psn == end_psn;
+    half->asks_for_parts = true;
+    read->bytes = (uint32_t)bytes;
+    read->span = max_u32(read->span, explain_pieces_of(bytes, pmtu_bytes));
+    read->is_answered = false;
+    if (is_newest)
+        half->next_psn = roce_psn_add(read->psn, read->span);
+}
+
 static void note_copy(struct explain_half *half, const struct explain_packet *packet,
                       struct explain_sent *before)
 {
@@ -199,9 +219,10 @@ void explain_again_seen(struct explain_pair *pair, unsigned direction, const str
     struct explain_why why;
     uint64_t number = before->number;
     bool was_here = explain_is_newest_here(half, pkt->bth.psn, before);
-    const struct explain_read *read =
-        pkt->op->flags & ROCE_PKT_READ ? explain_read_find(half, pkt->bth.psn) : NULL;
+    struct explain_read *read = pkt->op->flags & ROCE_PKT_READ ? explain_read_find(half, pkt->bth.psn) : NULL;
     half->asks_for_parts |= read && is_part(half, pkt, read);
+    if (read)
+        widen(half, pkt, explain_pmtu_of(pair, half), read);
     explain_message_again(before, m);
     m->answers = number;
     explain_describe(packet, m);
@@ -238,6 +259,7 @@ void explain_again_rest(struct explain_pair *pair, unsigned direction, const str
     m->answers = read->number;
     explain_describe(packet, m);
     half->asks_for_parts |= is_part(half, pkt, read);
+    widen(half, pkt, explain_pmtu_of(pair, half), read);
     explain_add_words(
         m, is_part(half, pkt, read) ? ", the part from PSN 0x%06x on" : ", the rest from PSN 0x%06x on",
         pkt->bth.psn);

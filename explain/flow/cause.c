@@ -33,6 +33,7 @@
 
 #define SOON_NS (20 * NS_PER_MS) /* a reaction, where neither timeout nor round trip are known */
 #define PROMPT  16               /* a reaction in so small a part of the silence is no chance */
+#define AT_HAND 8                /* so small a part of the way to the other end and back */
 #define COPY_NS NS_PER_US        /* sooner no answer can have come back */
 
 struct explain_recovery *explain_recovery_of(struct explain_half *half)
@@ -171,6 +172,12 @@ static struct explain_trouble *asked_for(const struct explain_half *half, uint32
     return best;
 }
 
+/* So long after an answer its asker sends again at the latest, if nothing holds it up. */
+static uint64_t trip_at_most_ns(const struct explain_half *half)
+{
+    return 2 * half->react_ns + 4 * half->rtt_ns;
+}
+
 /* Whether the time that has passed since is what the sender needs to react. */
 static enum explain_fit fit_of_trouble(const struct explain_half *half, const struct explain_trouble *t,
                                        uint64_t now_ns)
@@ -181,7 +188,7 @@ static enum explain_fit fit_of_trouble(const struct explain_half *half, const st
         return delay_ns < t->wait_ns - t->wait_ns / 8              ? EXPLAIN_FIT_NOT
                : delay_ns <= t->wait_ns + t->wait_ns / 2 + SOON_NS ? EXPLAIN_FIT_WELL
                                                                    : EXPLAIN_FIT_MAY;
-    uint64_t trip_ns = 2 * half->react_ns + 4 * half->rtt_ns;
+    uint64_t trip_ns = trip_at_most_ns(half);
     uint64_t soon_ns = max_u64(timeout_ns ? timeout_ns / 2 : SOON_NS, trip_ns);
     uint64_t late_ns = timeout_ns ? max_u64(timeout_ns - timeout_ns / 8, trip_ns) : 2 * soon_ns;
     if (is_in_flight(half, t, now_ns))
@@ -203,12 +210,20 @@ static bool is_one_of_many(const struct explain_half *half, const struct explain
     return t->kind == EXPLAIN_TROUBLE_SKIPPED && half->answer_number != t->number;
 }
 
-/* So soon after it came to the sender that what was sent for it cannot have been lost, and sent once more by
- * the timer. Who retransmits selectively has a shorter one than the standard allows, of some round trips. */
-static uint64_t at_once_ns(const struct explain_half *half)
+/* So long after an answer its asker sends again at once: a lost answer, and a timer that runs out just then,
+ * would be a coincidence. */
+static uint64_t prompt_ns(const struct explain_half *half)
 {
-    uint64_t trip_ns = half->react_ns + half->rtt_ns;
-    return max_u64(min_u64(EXPLAIN_SILENCE_NS, 16 * trip_ns), 4 * trip_ns);
+    return 4 * (half->react_ns + half->rtt_ns);
+}
+
+/* Whether the sender can have reacted in that time. How long it takes is known by what it did before; where
+ * nothing of that is here, it is at hand if the other end is far. Of a sender that is far itself, something
+ * else was on its way, unless identifications that count say that nothing was. */
+static bool is_as_ever(const struct explain_half *half, uint64_t delay_ns)
+{
+    return half->react_ns ||
+           (half->rtt_ns && (half->recovery->is_numbered || delay_ns <= half->rtt_ns / AT_HAND));
 }
 
 static void blame_trouble(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn,
@@ -220,10 +235,10 @@ static void blame_trouble(const struct explain_half *half, const struct explain_
     static const char *const whats[] = {[EXPLAIN_TROUBLE_NAK] = "the NAK that asks for it",
                                         [EXPLAIN_TROUBLE_RNR] = "the RNR NAK",
                                         [EXPLAIN_TROUBLE_SKIPPED] = "the answer that skips another"};
-    bool is_trip_known = half->rtt_ns || half->react_ns;
-    bool is_alone = is_trip_known && is_known_by_it_alone(half, t, psn) &&
-                    now_ns - t->time_ns <= t->wait_ns + t->wait_ns / 4 + at_once_ns(half);
+    bool is_alone = is_as_ever(half, now_ns - t->time_ns) && is_known_by_it_alone(half, t, psn) &&
+                    now_ns - t->time_ns <= t->wait_ns + t->wait_ns / 4 + prompt_ns(half);
     bool is_too_soon = explain_weather_is_calm(half->weather) && timer == EXPLAIN_FIT_NOT &&
+                       now_ns - t->time_ns <= trip_at_most_ns(half) &&
                        explain_usual_silence(half)->count >= EXPLAIN_SILENCES_SHOW;
     why->cause = causes[t->kind];
     why->sure = is_proved && !half->recovery->is_mangled && t->psn == psn && !t->is_doubtful &&
@@ -292,9 +307,31 @@ static void blame_stale_timer(struct explain_half *half, const struct explain_pa
     explain_why_prove(why, number, "the request before it, which was answered");
 }
 
-/* The sender went back: why? */
+/* What the packet may be if its sender did not send it again; NONE: it did. */
+static enum explain_cause if_not_sent(const struct explain_sent *before, bool is_sent)
+{
+    if (is_sent)
+        return EXPLAIN_CAUSE_NONE;
+    return before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;
+}
+
+/* A silence that may be a timeout, or not. */
+static void doubt_timer(const struct explain_half *half, uint32_t psn, const struct explain_sent *before,
+                        bool is_sent, struct explain_why *why)
+{
+    enum explain_cause other = EXPLAIN_CAUSE_NAK_SEQUENCE;
+    if (!is_sent)
+        other = before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;
+    else if (was_answered_beyond(half, psn) || may_be_skipped(half, psn, before))
+        other = EXPLAIN_CAUSE_IMPLIED_NAK;
+    explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT, other, EXPLAIN_CAUSE_RESTART);
+}
+
+/* The sender went back: why? `is_sent`: it did send the packet again; `is_proved`: and nothing before it in
+ * this return is missing here. */
 static void tell_return(struct explain_half *half, const struct explain_packet *packet,
-                        const struct explain_sent *before, bool is_proved, struct explain_why *why)
+                        const struct explain_sent *before, bool is_sent, bool is_proved,
+                        struct explain_why *why)
 {
     uint32_t psn = packet->roce.bth.psn;
     const struct explain_trouble *t = asked_for(half, psn, before);
@@ -303,11 +340,7 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     if (trouble == EXPLAIN_FIT_WELL || (trouble == EXPLAIN_FIT_MAY && timer != EXPLAIN_FIT_WELL))
         blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == EXPLAIN_FIT_WELL, why);
     else if (timer == EXPLAIN_FIT_DOUBT)
-        explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT,
-                          was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)
-                              ? EXPLAIN_CAUSE_IMPLIED_NAK
-                              : EXPLAIN_CAUSE_NAK_SEQUENCE,
-                          EXPLAIN_CAUSE_RESTART);
+        doubt_timer(half, psn, before, is_sent, why);
     else if (timer != EXPLAIN_FIT_NOT)
         blame_timer(half, timer, trouble == EXPLAIN_FIT_MAY ? t : NULL,
                     explain_is_newest_here(half, psn, before) && !may_be_skipped(half, psn, before), why);
@@ -318,8 +351,12 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
         blame_stale_timer(half, packet, before && is_proved, why);
     if (half->skew_ns)
         *why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
-    if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && half->recovery->is_mangled)
-        explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_NONE);
+    bool is_soon = before && packet->time_ns - before->time_ns < half->react_ns + half->rtt_ns;
+    bool may_be_other =
+        !why->trigger && !is_sent && (!before || is_soon || !explain_weather_is_calm(half->weather));
+    if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && (half->recovery->is_mangled || may_be_other))
+        explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART,
+                          if_not_sent(before, is_sent));
     if (why->cause != EXPLAIN_CAUSE_UNKNOWN && may_go_along(half, psn, before)) {
         why->sure = EXPLAIN_SURE_LIKELY;
         why->or_cause = why->or_cause == EXPLAIN_CAUSE_NONE ? EXPLAIN_CAUSE_RESTART : why->or_cause;
@@ -359,16 +396,22 @@ static bool goes_along(const struct explain_half *half, const struct explain_pac
     return before && before->number < r->run_number; /* it was left out, and comes late */
 }
 
-/* Whether the sender may have gone back once more meanwhile: packets of this return are missing, or something
- * has asked for another since, or has been answered that ends the return of a sender which sends only what a
- * NAK names, or there was time for an answer that is missing here. */
+/* Whether the sender, since the newest packet of this return, had time for an answer that is missing here. */
+static bool had_time(const struct explain_half *half, const struct explain_packet *packet)
+{
+    uint64_t trip_ns = max_u64(half->react_ns, half->rtt_ns);
+    return trip_ns && packet->time_ns - half->recovery->newest_ns >= trip_ns - trip_ns / 8;
+}
+
+/* Whether the sender may have gone back once more meanwhile: packets of this return are missing, or the
+ * capture lacks others, so that it may lack what asked, or something has asked for another since, or has been
+ * answered that ends the return of a sender which sends only what a NAK names, or there was time for an
+ * answer that is missing here. */
 static bool may_be_of_another(const struct explain_half *half, const struct explain_packet *packet)
 {
     const struct explain_recovery *r = half->recovery;
     uint32_t psn = packet->roce.bth.psn;
-    uint64_t trip_ns = max_u64(half->react_ns, half->rtt_ns);
-    bool had_time = trip_ns && packet->time_ns - r->newest_ns >= trip_ns - trip_ns / 8;
-    if (psn != r->cursor || r->is_broken || had_time ||
+    if (psn != r->cursor || r->is_broken || half->is_holey || had_time(half, packet) ||
         (half->selective && half->selective->number > r->run_number) ||
         (roce_psn_diff(half->una_psn, psn) >= 0 && half->answer_number > r->run_number))
         return true;
@@ -449,6 +492,8 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
         why->sure = min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
         return EXPLAIN_AGAIN_SENT;
     }
+    if (is_late && !is_proved)
+        explain_why_doubt(why, EXPLAIN_CAUSE_SENT_AGAIN, EXPLAIN_CAUSE_COPIED, EXPLAIN_CAUSE_NONE);
     if (is_proved || is_late)
         return EXPLAIN_AGAIN_SENT;
     const struct explain_weather *w = half->weather;
@@ -502,6 +547,7 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
         return again;
     }
     bool is_proved = explain_is_sent_for_sure(ids, packet, before);
+    r->is_numbered = packet->roce.l3_kind == ROCE_L3_IPV4 && explain_ids_count(ids) != EXPLAIN_SURE_UNKNOWN;
     bool is_late = packet->roce.l3_kind == ROCE_L3_IPV4 &&
                    explain_ids_order(ids, explain_ip_id(packet)) == EXPLAIN_ORDER_EARLIER;
     bool is_along = goes_along(half, packet, before, is_late);
@@ -517,7 +563,8 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     if (is_along)
         tell_along(half, packet, is_proved, why);
     else
-        tell_return(half, packet, before, is_proved && is_directly_behind(half, ids, packet, before), why);
+        tell_return(half, packet, before, is_proved,
+                    is_proved && is_directly_behind(half, ids, packet, before), why);
     if (why->cause == EXPLAIN_CAUSE_UNKNOWN && why->candidate[0] == EXPLAIN_CAUSE_NONE &&
         (again = tell_unasked(half, packet, before, is_proved, why)) != EXPLAIN_AGAIN_SENT) {
         r->is_mangled = true;
@@ -533,7 +580,7 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
         r->is_head_unseen = false;
         half->weather->lost++;
     }
-    r->is_broken |= is_along && psn != r->cursor;
+    r->is_broken |= is_along && (psn != r->cursor || had_time(half, packet));
     r->newest_ns = packet->time_ns;
     why->timeout_ns = explain_usual_silence(half)->ns;
     why->timeout_samples = explain_usual_silence(half)->count;

@@ -48,6 +48,7 @@ struct explain_recovery {
     uint64_t newest_ns;  /* of the newest packet that was sent again */
     uint32_t cursor;     /* PSN behind the newest packet in the order of sending */
     bool is_head_unseen; /* that packet was not in the capture before, and nothing behind it has come yet */
+    bool is_numbered;    /* its sender counts in the identifications */
     bool is_mangled;     /* the network was seen to reorder or copy packets of this sender */
 };
 

@@ -21,7 +21,7 @@
  * guessed may take more than was thought, if the answer goes on with others. */
 static uint32_t next_psn(const struct explain_half *half, const struct roce_pkt *pkt)
 {
-    const struct explain_read *r = explain_read_aged(half, 1);
+    const struct explain_read *r = explain_read_last(half);
     bool goes_on =
         !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || !(pkt->op->flags & ROCE_PKT_READ_RESP);
     if (!half->is_guessed || !r || !goes_on)
@@ -227,7 +227,8 @@ bool explain_early_left(const struct explain_half *half, unsigned *at, struct ex
 {
     while (half->early && !half->skew_ns && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
-        if (!e->number || !e->is_ours)
+        /* of a READ that took more PSNs than was thought then */
+        if (!e->number || !e->is_ours || !explain_was_not_asked(half, e->psn))
             continue;
         struct explain_why why = why_left(half, e);
         *f = (struct explain_finding){

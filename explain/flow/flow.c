@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which QP pair a packet belongs to. A packet names only its destination QP, so that the two directions of a
  * pair are put together by what answers what, and by the UDP source port, which many senders choose alike at
- * both ends (ROCE-FRM-45). */
+ * both ends (ROCE-FRM-45): unless it is that of an ordinary socket, which all their queue pairs share. */
+#include "explain/flow/exchange.h"
+#include "explain/flow/fit.h"
 #include "explain/flow/pairs.h"
 
 #include "roce/psn.h"
 
-#define PSNS_BEHIND    65536 /* a packet of a pair lies at most so far from its newest */
-#define PSNS_AHEAD     65536
-#define PSNS_LEAP      1024
-#define PIECE_LEAST    256              /* the smallest path MTU */
-#define PSNS_LATE      4096             /* copies are not later than that */
-#define COPY_NS        (10 * NS_PER_MS) /* so late no copy comes that the network made */
-#define MESSAGES       16 /* so many, all of them answered: the sender will have had some of the answers */
-#define ROUNDS         2  /* requests that came when everything before them was answered */
-#define PSNS_DONE      4  /* so far behind what is acknowledged */
-#define EPOCHS_MAX     8  /* pairs with one key that are told apart */
-#define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
-#define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
-#define PAIR_MISFITS   4  /* and that show the contrary */
-#define POINTS_PSN     4
-#define POINTS_PORT    2
-#define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
+#define PSNS_BEHIND      65536 /* a packet of a pair lies at most so far from its newest */
+#define PSNS_AHEAD       65536
+#define PSNS_LEAP        1024
+#define PSNS_LEAP_PAUSED 64 /* likewise behind a silence of PAUSE_NS */
+#define PAUSE_NS         (100 * NS_PER_MS)
+#define PIECE_LEAST      256              /* the smallest path MTU */
+#define PSNS_LATE        4096             /* copies are not later than that */
+#define COPY_NS          (10 * NS_PER_MS) /* so late no copy comes that the network made */
+#define MESSAGES         16 /* so many, all of them answered: the sender will have had some of the answers */
+#define ROUNDS           2  /* requests that came when everything before them was answered */
+#define PSNS_DONE        4  /* so far behind what is acknowledged */
+#define EPOCHS_MAX       8  /* pairs with one key that are told apart */
+#define PAIR_TRIES       64 /* answers by which it is tried to find out whom they are for */
+#define PAIR_HITS        4  /* answers that show it, where the UDP ports do not */
+#define PAIR_MISFITS     4  /* and that show the contrary */
+#define POINTS_PSN       4
+#define POINTS_PORT      2
+#define CANDIDATES_MAX   256 /* pairs without a known second end that are looked at */
 
 /* --- which of several --- */
 
-enum fit { FIT_NOT, FIT_MAYBE, FIT_WELL };
+/* FIT_FAR: a request behind a gap. */
+enum fit { FIT_NOT, FIT_MAYBE, FIT_FAR, FIT_WELL };
 
 /* The first PSN of a connection again, long after a sender that waited for its answers had all of them:
  * another connection may begin with the same PSN. `has_later`: the other end has begun one. */
@@ -64,46 +69,22 @@ static bool is_other_pmtu(const struct explain_pair *p, const struct roce_pkt *p
            pkt->payload_bytes != p->shown.pmtu_bytes;
 }
 
-static bool is_nak(const struct roce_pkt *pkt)
-{
-    return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
-}
-
-/* A NAK for a PSN that is missing among those that were seen, or is the next one. */
-static bool is_nak_in_gap(const struct explain_half *half, const struct roce_pkt *pkt)
-{
-    uint32_t psn = pkt->bth.psn;
-    return is_nak(pkt) && half->has_requests && roce_psn_diff(psn, half->first_psn) >= 0 &&
-           roce_psn_diff(psn, half->next_psn) <= 0;
-}
-
-/* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, and an ACK
- * what is neither. */
-static bool is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
-{
-    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
-    uint32_t kind = pkt->op->flags & ROCE_PKT_READ_RESP      ? ROCE_PKT_READ
-                    : pkt->op->flags & ROCE_PKT_ATOMICACKETH ? ROCE_PKT_ATOMIC
-                                                             : 0;
-    if (!s)
-        return (kind == ROCE_PKT_READ && explain_read_find(half, pkt->bth.psn)) || is_nak_in_gap(half, pkt);
-    uint32_t asked = roce_opcodes[s->opcode].flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
-    return asked == kind || is_nak(pkt);
-}
-
 /* How far behind the newest PSN the next may lie: READs take as many as their bytes need at most. */
 static int32_t psns_ahead(const struct explain_half *half)
 {
-    const struct explain_read *r = half->is_guessed ? explain_read_aged(half, 1) : NULL;
+    const struct explain_read *r = half->is_guessed ? explain_read_last(half) : NULL;
     return PSNS_AHEAD + (r ? (int32_t)min_u32(r->bytes / PIECE_LEAST, ROCE_PSN_MASK / 4) : 0);
 }
 
 /* A new message far behind a sender that had its answers to everything: no capture misses so much in
- * silence. */
-static bool is_leap(const struct explain_half *half, const struct roce_pkt *pkt, int32_t ahead)
+ * silence. Behind a long silence less is enough, as what goes on begins with one of its first packets. */
+static bool is_leap(const struct explain_half *half, const struct explain_packet *packet, int32_t ahead)
 {
-    return ahead >= PSNS_LEAP && !half->is_guessed && pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) &&
-           half->is_una_known && half->una_psn == half->next_psn;
+    const struct roce_pkt *pkt = &packet->roce;
+    bool is_silent = packet->time_ns > half->newest_ns + PAUSE_NS;
+    return ahead >= (is_silent ? PSNS_LEAP_PAUSED : PSNS_LEAP) && !half->is_guessed &&
+           pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) && half->is_una_known &&
+           half->una_psn == half->next_psn;
 }
 
 /* All that is known of this direction came before the other end began: it was the earlier connection's. */
@@ -113,26 +94,42 @@ static bool is_taken_over(const struct explain_pair *p, unsigned way)
            p->half[way].newest_ns < p->half[!way].first_ns;
 }
 
+/* From the port of an ordinary socket, where that end has chosen one so far, or the other way round: it is
+ * another device, and no QP changes its port (ROCE-FRM-44). */
+static bool is_other_sender(const struct explain_pair *p, unsigned direction, const struct roce_pkt *pkt)
+{
+    uint16_t before = p->src_port[direction];
+    return before && explain_is_own_port(before) != explain_is_own_port(pkt->src_port);
+}
+
 /* Whether a packet with that PSN can be one of the pair's. */
 static enum fit fit_of(const struct explain_pair *p, unsigned direction, const struct explain_packet *packet)
 {
     const struct roce_pkt *pkt = &packet->roce;
     bool is_answer = pkt->op->flags & ROCE_PKT_RESPONSE;
     const struct explain_half *half = &p->half[is_answer ? !direction : direction];
+    bool is_other = is_other_sender(p, direction, pkt);
     if (!half->has_requests)
-        return p->later || is_other_pmtu(p, pkt) ? FIT_NOT : FIT_MAYBE;
+        return p->later || is_other || is_other_pmtu(p, pkt) ? FIT_NOT : FIT_MAYBE;
     int32_t ahead = roce_psn_diff(pkt->bth.psn, half->next_psn);
     if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
     if (is_answer)
-        return is_answer_to(half, pkt) ? FIT_WELL : FIT_MAYBE;
-    return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt, packet->time_ns,
-                                                                 p->later || is_taken_over(p, direction)))
-               ? FIT_NOT
-               : FIT_WELL;
+        return explain_is_answer_to(half, pkt) ? FIT_WELL : is_other ? FIT_NOT : FIT_MAYBE;
+    if (is_leap(half, packet, ahead) || (is_other && ahead != 0) ||
+        (ahead < 0 && is_foreign(half, pkt, packet->time_ns, p->later || is_taken_over(p, direction))))
+        return FIT_NOT;
+    return ahead >= PSNS_LEAP ? FIT_FAR : FIT_WELL;
 }
 
-/* The pair with that key which the packet fits best, the newest first; `*fit`: how well. */
+static bool is_next(const struct explain_link *l, const struct explain_packet *packet)
+{
+    const struct explain_half *half = &l->pair->half[l->direction];
+    return half->has_requests && packet->roce.bth.psn == half->next_psn;
+}
+
+/* The pair with that key which the packet fits best, the newest first; `*fit`: how well. Where it would leave
+ * a gap, and is the very next one of an older pair, it is that one's: the newer may be a damaged packet. */
 static struct explain_pair *find_best(const struct explain_flows *f, const struct explain_pair_key *k,
                                       const struct explain_packet *packet, unsigned *direction, enum fit *fit)
 {
@@ -144,6 +141,8 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
         if (!explain_pair_is_key(l->pair, l->direction, k))
             continue;
         enum fit fits = fit_of(l->pair, l->direction, packet);
+        if (best && *fit == FIT_FAR && !is_next(l, packet))
+            continue;
         if (!best || fits > *fit) {
             best = l->pair;
             *direction = l->direction;
@@ -154,6 +153,7 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
             break;
         }
     }
+    *fit = *fit == FIT_FAR ? FIT_WELL : *fit;
     return best;
 }
 
@@ -169,9 +169,9 @@ static unsigned fitness(const struct explain_pair *p, const struct explain_pair_
         !nornic_addr_equal(&p->shown.addr[0], &k->dst) || !nornic_addr_equal(&p->shown.addr[1], &k->src))
         return 0;
     unsigned points = 0;
-    if (pkt->op->flags & ROCE_PKT_RESPONSE)
-        points += is_answer_to(&p->half[0], pkt) ? POINTS_PSN : 0;
-    return points + (p->src_port[0] == pkt->src_port ? POINTS_PORT : 0);
+    if (pkt->op->flags & ROCE_PKT_RESPONSE && explain_is_answer_to(&p->half[0], pkt))
+        points += POINTS_PSN + explain_is_msn_right(&p->half[0], pkt);
+    return points + (explain_is_own_port(pkt->src_port) && p->src_port[0] == pkt->src_port ? POINTS_PORT : 0);
 }
 
 static struct explain_pair *adopt(struct explain_flows *f, const struct explain_pair_key *k,
@@ -197,9 +197,9 @@ static struct explain_pair *adopt(struct explain_flows *f, const struct explain_
 /* How many PSNs the newest READ takes was told by the path MTU of another connection. */
 static void doubt_pmtu(struct explain_half *half)
 {
-    const struct explain_read *r = explain_read_aged(half, 1);
-    half->is_guessed |= r && !half->seen_pmtu_bytes && roce_opcodes[r->opcode].flags & ROCE_PKT_READ &&
-                        half->next_psn == roce_psn_add(r->psn, r->span) && !r->is_answered;
+    const struct explain_read *r = explain_read_last(half);
+    half->is_guessed |=
+        r && !half->seen_pmtu_bytes && roce_opcodes[r->opcode].flags & ROCE_PKT_READ && !r->is_answered;
 }
 
 /* The end at which direction 0 of a pair begins is that QPN; 0: not known. */
@@ -220,9 +220,10 @@ static void hand_over(struct explain_flows *f, struct explain_pair *earlier, uns
     doubt_pmtu(&p->half[to]);
     swap_values(p->shown.messages[to], earlier->shown.messages[way]);
     swap_values(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
-    p->ids[to] = (struct explain_ids){0}; /* what was learned is the earlier connection's as well */
+    /* what was learned is the earlier connection's as well */
+    p->ids[to] = (struct explain_ids){0};
+    p->first_port[to] = 0;
     p->src_port[to] = earlier->src_port[way];
-    p->first_port[to] = earlier->first_port[way];
     set_end(f, p, earlier->shown.qpn[to ? !way : way]);
 }
 
@@ -286,7 +287,7 @@ static struct explain_pair *answer_later(struct explain_flows *f, struct explain
                                          const struct roce_pkt *pkt, unsigned *direction)
 {
     struct explain_pair *later = later_of(f, p, !*direction);
-    if (!later || !is_answer_to(&later->half[0], pkt))
+    if (!later || !explain_is_answer_to(&later->half[0], pkt))
         return p;
     set_end(f, later, p->shown.qpn[!*direction]);
     *direction = 1;
@@ -347,7 +348,8 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
         *direction = 1;
         return p;
     }
-    if (is_answer || may_go_on(&known->half[*direction], pkt) || hand_back(f, known, *direction))
+    if (is_answer || may_go_on(&known->half[*direction], pkt) ||
+        (!is_other_sender(known, *direction, pkt) && hand_back(f, known, *direction)))
         return known;
     p = begin_later(f, known, *direction);
     if (!p)
@@ -382,56 +384,51 @@ static struct explain_pair *successor_of(struct explain_flows *f, const struct e
 
 /* --- who answers whom --- */
 
-/* Exchanges the QPN at one end of a pair, with all that was sent to it, for those of another pair: a packet
- * does not say from which queue pair of a host it came, so the first guess may be wrong. */
-static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned a_end, struct explain_pair *b,
-                      unsigned b_end)
-{
-    unsigned a_way = !a_end, b_way = !b_end;
-    if (a->shown.qpn[a_end])
-        explain_pair_take_out(f, a, a_way);
-    if (b->shown.qpn[b_end])
-        explain_pair_take_out(f, b, b_way);
-    swap_values(a->shown.qpn[a_end], b->shown.qpn[b_end]);
-    swap_values(a->half[a_way], b->half[b_way]);
-    swap_values(a->ids[a_way], b->ids[b_way]);
-    swap_values(a->src_port[a_way], b->src_port[b_way]);
-    swap_values(a->first_port[a_way], b->first_port[b_way]);
-    swap_values(a->other_port[a_way], b->other_port[b_way]);
-    swap_values(a->shown.packets[a_way], b->shown.packets[b_way]);
-    swap_values(a->shown.bytes[a_way], b->shown.bytes[b_way]);
-    swap_values(a->shown.messages[a_way], b->shown.messages[b_way]);
-    swap_values(a->shown.retransmissions[a_way], b->shown.retransmissions[b_way]);
-    swap_values(a->shown.naks[a_way], b->shown.naks[b_way]);
-    swap_values(a->shown.selective_acks[a_way], b->shown.selective_acks[b_way]);
-    swap_values(a->shown.probes[a_way], b->shown.probes[b_way]);
-    a->smc = b->smc = (struct explain_smc_place){0};
-    if (a->shown.qpn[a_end])
-        explain_pair_insert(f, a, a_way);
-    if (b->shown.qpn[b_end])
-        explain_pair_insert(f, b, b_way);
-}
-
 static bool is_doubtful(const struct explain_pair *p)
 {
     return !p->is_paired || p->pair_misfits;
 }
 
-/* The pair in which that PSN waits for an answer, and at which end the request was sent. */
+/* Whether the packet may answer what end `end` of a pair, of which that is in doubt, waits for. */
+static bool is_asker(const struct explain_pair *p, unsigned end, const struct explain_pair_key *k,
+                     const struct roce_pkt *pkt)
+{
+    const struct explain_sent *s = explain_sent_find(&p->half[end], pkt->bth.psn);
+    return s && !s->is_answered && explain_is_answer_to(&p->half[end], pkt) &&
+           explain_network_equal(&p->shown.network, &k->network) &&
+           nornic_addr_equal(&p->shown.addr[end], &k->dst) &&
+           nornic_addr_equal(&p->shown.addr[!end], &k->src);
+}
+
+/* Both directions of the pair come from a port that was chosen for it (ROCE-FRM-45), and the packet from
+ * another. */
+static bool has_other_ports(const struct explain_pair *p, const struct roce_pkt *pkt)
+{
+    return explain_is_own_port(p->src_port[0]) && p->src_port[0] == p->src_port[1] &&
+           explain_is_own_port(pkt->src_port) && pkt->src_port != p->src_port[0];
+}
+
+/* The pair in which that PSN waits for an answer, and at which end the request was sent: of several the
+ * newest that has sent as many messages as the answer says. Where the UDP ports say otherwise, only such a
+ * one will do. */
 static struct explain_pair *asker_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      const struct explain_packet *packet, unsigned *end)
 {
+    struct explain_pair *asker = NULL;
     unsigned looked_at = 0;
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++)
-        for (*end = 0; *end < 2 && is_doubtful(p) && p->shown.service == k->service; ++*end) {
-            const struct explain_sent *s = explain_sent_find(&p->half[*end], packet->roce.bth.psn);
-            if (s && !s->is_answered && is_answer_to(&p->half[*end], &packet->roce) &&
-                explain_network_equal(&p->shown.network, &k->network) &&
-                nornic_addr_equal(&p->shown.addr[*end], &k->dst) &&
-                nornic_addr_equal(&p->shown.addr[!*end], &k->src))
+        for (unsigned e = 0; e < 2 && is_doubtful(p) && p->shown.service == k->service; ++e) {
+            bool is_right =
+                is_asker(p, e, k, &packet->roce) && explain_is_msn_right(&p->half[e], &packet->roce);
+            if (!is_right &&
+                (asker || !is_asker(p, e, k, &packet->roce) || has_other_ports(p, &packet->roce)))
+                continue;
+            asker = p;
+            *end = e;
+            if (is_right)
                 return p;
         }
-    return NULL;
+    return asker;
 }
 
 /* Whether it is still to be found out which answers are the pair's: no answer has shown it, or several since
@@ -456,18 +453,19 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
                                     unsigned *direction, enum fit *fit)
 {
     unsigned end;
-    bool fits = is_answer_to(&p->half[!*direction], &packet->roce);
-    if (is_nak(&packet->roce) || !is_open_who_answers(p, fits))
+    bool fits = explain_is_answer_to(&p->half[!*direction], &packet->roce);
+    if (explain_is_nak(&packet->roce) || !is_open_who_answers(p, fits))
         return p;
     if (fits) {
-        bool is_same_port = p->src_port[!*direction] == packet->roce.src_port;
+        uint16_t port = packet->roce.src_port;
+        bool is_same_port = explain_is_own_port(port) && p->src_port[!*direction] == port;
         p->is_paired = ++p->pair_hits >= PAIR_HITS || is_same_port;
         return p;
     }
     struct explain_pair *asker = p->pair_tries++ < PAIR_TRIES ? asker_of(f, k, packet, &end) : NULL;
     if (!asker || asker == p)
         return p;
-    swap_ends(f, p, !*direction, asker, end);
+    explain_pair_exchange(f, p, !*direction, asker, end);
     asker->is_paired = true;
     asker->pair_misfits = 0;
     *fit = FIT_WELL;
@@ -482,12 +480,12 @@ static struct explain_pair *part(struct explain_flows *f, const struct explain_p
                                  const struct explain_packet *packet, unsigned *direction)
 {
     unsigned end;
-    struct explain_pair *asker = is_nak(&packet->roce) ? NULL : asker_of(f, k, packet, &end);
+    struct explain_pair *asker = explain_is_nak(&packet->roce) ? NULL : asker_of(f, k, packet, &end);
     struct explain_pair *other = asker ? explain_pair_create(f, k) : NULL;
     if (!other)
         return NULL;
     *direction = end ? 0 : 1;
-    swap_ends(f, other, !end, asker, 0);
+    explain_pair_exchange(f, other, !end, asker, 0);
     asker = end ? other : asker;
     asker->is_paired = true;
     return asker;
@@ -521,7 +519,7 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
                                  .qpn = pkt->bth.dest_qpn,
                                  .service = explain_service(pkt)};
     struct explain_pair *p = find_best(f, &k, packet, direction, &fit);
-    if (p && pkt->op->flags & ROCE_PKT_RESPONSE)
+    if (p && pkt->op->flags & ROCE_PKT_RESPONSE && !is_other_sender(p, *direction, pkt))
         p = pair_up(f, &k, p, packet, direction, &fit);
     bool is_in_doubt = p && fit == FIT_MAYBE;
     struct explain_pair *successor = is_in_doubt ? successor_of(f, &k, p, packet, *direction) : NULL;

@@ -190,10 +190,17 @@ struct explain_smc_place {
     uint8_t side;     /* of the end that sends in direction 0 */
 };
 
+/* The first packet of a direction and the newest; numbers from 1. All 0: none came. */
+struct explain_span {
+    uint64_t first_number, last_number, first_ns, last_ns;
+};
+
 /* A QP pair; `shown` is what the public sees. half[d] are the requests of direction d. */
 struct explain_pair {
     struct explain_flow shown;
     struct explain_half half[2];
+    struct explain_span
+        span[2];           /* of all packets of each direction; shown.first_... and last_... are of both */
     uint16_t src_port[2];  /* UDP, of the newest packet of each direction */
     uint64_t newest_ns[2]; /* when that was */
     struct explain_ids ids[2];
@@ -206,6 +213,8 @@ struct explain_pair {
     bool is_not_at[2];                     /* the capture was not taken at that end */
     bool is_pmtu_guessed;                  /* shown.pmtu_bytes: no piece has shown it */
     uint32_t later;                        /* the pair that uses a QPN of this one again; 0: none */
+    uint32_t same_as;                      /* it showed to be that pair, which has all of it; 0: no */
+    bool is_same_turned;                   /* its direction 0 is direction 1 of that */
     uint32_t index;
     struct explain_link link[2];        /* by addresses and destination QPN of each direction */
     struct explain_pair *next_by_index; /* in a chain of by_index */
@@ -222,6 +231,13 @@ static inline bool explain_is_behind_other(const struct explain_pair *pair, unsi
            pair->half[way].first_ns > pair->half[!way].newest_ns;
 }
 
+/* Whether a sender chose that UDP source port for a queue pair (ROCE-FRM-44): an ordinary socket sends all
+ * from the port of RoCE. */
+static inline bool explain_is_own_port(uint16_t port)
+{
+    return port != ROCE_UDP_PORT;
+}
+
 /* The QP pairs that are followed, and the connections of the CM. Pairs take `max_bytes` of memory at the
  * most: beyond that the one that was silent longest goes first. */
 struct explain_flows {
@@ -233,7 +249,9 @@ struct explain_flows {
     struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
     struct explain_pair **by_index;
     uint32_t bucket_count;
-    uint32_t flow_count; /* so many were begun */
+    uint32_t flow_count;               /* so many were begun, */
+    uint32_t same_count;               /* of which so many showed to be others */
+    struct explain_exchange exchanged; /* by the newest packet */
     struct explain_forgotten forgotten;
     struct explain_pair *oldest, *newest;
     struct explain_cm *cms; /* EXPLAIN_CM_MAX, in a ring */
@@ -290,6 +308,8 @@ bool explain_is_asked(const struct explain_half *half, uint32_t psn);
 bool explain_was_not_asked(const struct explain_half *half, uint32_t psn);
 /* By age: 1 is the newest; NULL: none is so old. */
 struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age);
+/* The READ or atomic right before the next PSN; NULL: it is another request, or forgotten. */
+struct explain_read *explain_read_last(const struct explain_half *half);
 /* A new answer, all 0; the oldest of EXPLAIN_ANSWERS_MAX is forgotten for it. NULL: no memory. */
 struct explain_answer *explain_answer_add(struct explain_half *half);
 /* Memory that the half holds besides itself, and giving it back. */
@@ -301,6 +321,8 @@ void explain_half_free(struct explain_half *half);
 uint8_t explain_service(const struct roce_pkt *pkt);
 /* Of an IPv4 packet; 0 where there is none. */
 uint16_t explain_ip_id(const struct explain_packet *packet);
+/* The flow begins and ends with the first packet of its two directions and the newest. */
+void explain_pair_span(struct explain_pair *pair);
 /* Counts the packet into what the public sees of the pair. */
 void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet);
 

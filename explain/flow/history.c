@@ -170,6 +170,15 @@ struct explain_read *explain_read_find(const struct explain_half *half, uint32_t
     return NULL;
 }
 
+struct explain_read *explain_read_last(const struct explain_half *half)
+{
+    struct explain_read *r;
+    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++)
+        if (roce_psn_add(r->psn, r->span) == half->next_psn)
+            return r;
+    return NULL;
+}
+
 bool explain_read_may_end_early(const struct explain_pair *pair, const struct explain_read *read,
                                 uint32_t index)
 {

@@ -14,15 +14,6 @@
 
 /* --- what a packet is --- */
 
-static const struct explain_layer *layer_of(const struct explain_packet *p, unsigned from,
-                                            enum explain_layer_id id)
-{
-    for (unsigned i = from; i < p->layer_count; i++)
-        if (p->layers[i].kind->id == id)
-            return &p->layers[i];
-    return NULL;
-}
-
 static bool is_network_layer(const struct explain_layer *layer)
 {
     enum explain_layer_id id = layer->kind->id;
@@ -45,7 +36,7 @@ static const struct explain_layer *network_layer(const struct explain_packet *p)
 /* Behind the network header: the UDP checksum is left out, which a host may leave to its card. */
 static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at)
 {
-    const struct explain_layer *bth = layer_of(p, 0, EXPLAIN_LAYER_BTH);
+    const struct explain_layer *bth = explain_layer_from(p, 0, EXPLAIN_LAYER_BTH);
     uint32_t end =
         p->payload_offset >= at && p->payload_offset <= p->len_bytes ? p->payload_offset : p->len_bytes;
     bool is_good = p->verdict == ROCE_RX_TAKEN;
@@ -92,7 +83,7 @@ bool explain_identify(const struct explain_packet *p, struct explain_identity *i
 
 struct explain_view explain_view_of(const struct explain_packet *p)
 {
-    const struct explain_layer *vlan = layer_of(p, 0, EXPLAIN_LAYER_VLAN), *l3 = network_layer(p);
+    const struct explain_layer *vlan = explain_layer_from(p, 0, EXPLAIN_LAYER_VLAN), *l3 = network_layer(p);
     unsigned first = 0;
     while (!is_network_layer(&p->layers[first]))
         first++;

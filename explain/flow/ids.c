@@ -12,7 +12,7 @@
 #define LEAP_TAKEN 64   /* so much of it counts as rise */
 #define COUNT_MAX  32768
 #define COUNT_SURE 4
-#define TRAIN_MAX  64 /* packets that are numbered from 0 anew */
+#define TRAIN_MAX  64 /* packets that are numbered from 0 anew: who has been above that numbers no trains */
 #define BEHIND_MAX 10 /* packets that one overtakes, and that keep their order */
 
 static int32_t step(const struct explain_ids *ids, uint16_t id)
@@ -27,19 +27,20 @@ static void learn_behind(struct explain_ids *ids, uint16_t id)
     ids->behind = is_rising ? (uint8_t)(ids->behind + 1) : 1;
     ids->before = id;
     if (ids->behind > BEHIND_MAX)
-        *ids = (struct explain_ids){.first = id, .newest = id, .count = 1};
+        *ids = (struct explain_ids){.newest = id, .count = 1, .is_above_trains = ids->is_above_trains};
 }
 
 void explain_ids_learn(struct explain_ids *ids, uint16_t id)
 {
     int32_t up = step(ids, id);
+    ids->is_above_trains |= id >= TRAIN_MAX;
     if (ids->count == COUNT_MAX) {
         ids->count /= 2;
         ids->rise /= 2;
         ids->odd /= 2;
     }
     if (ids->count++ == 0) {
-        ids->first = ids->newest = id;
+        ids->newest = id;
         return;
     }
     if (up == 0 || up > LEAP_MAX || up < -LEAP_MAX)
@@ -56,7 +57,7 @@ void explain_ids_learn(struct explain_ids *ids, uint16_t id)
 
 enum explain_sure explain_ids_count(const struct explain_ids *ids)
 {
-    if (ids->count < 2 || ids->odd * 16 > ids->count || (ids->first == 0 && ids->rise < TRAIN_MAX) ||
+    if (ids->count < 2 || ids->odd * 16 > ids->count || !ids->is_above_trains ||
         ids->rise * 4 < (ids->count - 1) * 3)
         return EXPLAIN_SURE_UNKNOWN;
     return ids->count >= COUNT_SURE ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;

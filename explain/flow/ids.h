@@ -9,11 +9,12 @@
 #include "explain/flow/why.h"
 
 struct explain_ids {
-    uint16_t first, newest; /* of the packets that were seen, in the order of sending */
-    uint16_t count, rise;   /* packets, and how far the identifications have come by them */
-    uint16_t odd;           /* steps that no counter makes */
-    uint16_t before;        /* of the newest packet that came behind a later one, and */
-    uint8_t behind;         /* so many in a row did, each with a higher identification */
+    uint16_t newest;      /* of the packets that were seen, in the order of sending */
+    uint16_t count, rise; /* packets, and how far the identifications have come by them */
+    uint16_t odd;         /* steps that no counter makes */
+    uint16_t before;      /* of the newest packet that came behind a later one, and */
+    uint8_t behind;       /* so many in a row did, each with a higher identification */
+    bool is_above_trains; /* one of them is no number of a packet in a train that is counted from 0 */
 };
 
 enum explain_order {

@@ -3,10 +3,7 @@
  * one RoCE is told to use. */
 #include "explain/flow/pause.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "explain/flow/describe.h"
 #include "net/ether.h"
 #include "net/lldp.h"
 #include "roce/wire.h"
@@ -18,33 +15,23 @@ struct dcbx {
     uint8_t roce;     /* bit N: RoCE is to use priority N */
 };
 
-static void say(struct explain_meaning *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct explain_meaning *m, const char *format, ...)
-{
-    size_t used = strlen(m->words);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(m->words + used, sizeof m->words - used, format, args);
-    va_end(args);
-}
-
 static void take_pfc(const uint8_t *at, struct dcbx *d, struct explain_meaning *m)
 {
     d->has_pfc = true;
     d->lossless = at[1];
-    say(m, d->lossless ? "; lossless (PFC):" : "; no priority is lossless");
+    explain_add_words(m, d->lossless ? "; lossless (PFC):" : "; no priority is lossless");
     for (unsigned i = 0; i < 8; i++)
         if (d->lossless >> i & 1)
-            say(m, " %u", i);
+            explain_add_words(m, " %u", i);
 }
 
 static void take_classes(const struct net_dcbx_ets_config *ets, struct explain_meaning *m)
 {
     const uint8_t share[] = {ets->bw0, ets->bw1, ets->bw2, ets->bw3, ets->bw4, ets->bw5, ets->bw6, ets->bw7};
-    say(m, "; shares (ETS):");
+    explain_add_words(m, "; shares (ETS):");
     for (unsigned i = 0; i < 8; i++)
         if (share[i])
-            say(m, " class %u %u %%", i, share[i]);
+            explain_add_words(m, " class %u %u %%", i, share[i]);
 }
 
 static void take_application(const uint8_t *at, struct dcbx *d, struct explain_meaning *m)
@@ -57,9 +44,10 @@ static void take_application(const uint8_t *at, struct dcbx *d, struct explain_m
     const char *selector = net_dcbx_selector_name(app.selector);
     if (is_v2 || is_v1) {
         d->roce |= (uint8_t)(1u << app.priority);
-        say(m, "; %s: priority %u", is_v2 ? "RoCEv2 (UDP port 4791)" : "RoCEv1", app.priority);
+        explain_add_words(m, "; %s: priority %u", is_v2 ? "RoCEv2 (UDP port 4791)" : "RoCEv1", app.priority);
     } else {
-        say(m, app.selector == NET_DCBX_ETHERTYPE ? "; %s 0x%04x: priority %u" : "; %s %u: priority %u",
+        explain_add_words(
+            m, app.selector == NET_DCBX_ETHERTYPE ? "; %s 0x%04x: priority %u" : "; %s %u: priority %u",
             selector ? selector : "selector", app.protocol, app.priority);
     }
 }
@@ -67,7 +55,7 @@ static void take_application(const uint8_t *at, struct dcbx *d, struct explain_m
 void explain_lldp_take(const struct explain_packet *packet, struct explain_meaning *m)
 {
     struct dcbx d = {0};
-    say(m, "LLDP");
+    explain_add_words(m, "LLDP");
     for (unsigned i = 0; i < packet->layer_count; i++) {
         const uint8_t *at = packet->frame + packet->layers[i].offset;
         enum explain_layer_id id = packet->layers[i].kind->id;

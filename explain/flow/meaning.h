@@ -44,6 +44,7 @@
     X(CUT, "cut", 0, "the capture does not hold the whole packet")                            \
     X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")                 \
     X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")                  \
+    X(SMC_MESSAGE, "smc_message", 2, "no LLC or CDC message, where only those are sent")      \
     X(SMC_LINK, "smc_link", 2, "a link is not what was announced")                            \
     X(SMC_LINK_GONE, "smc_link_gone", 1, "a link was deleted")                                \
     X(SMC_REFUSED, "smc_refused", 1, "an LLC request was refused")                            \
@@ -151,6 +152,13 @@ struct explain_iwarp_done {
 #define EXPLAIN_IWARP_DONE_MAX \
     32 /* of a packet, that are listed; further ones are of explain_iwarp_conn.untimed */
 
+/* Answers show which directions belong together: what was direction way[i] of flow[i] so far is that of the
+ * other one, and always was. */
+struct explain_exchange {
+    uint32_t flow[2]; /* 0: nothing was exchanged */
+    unsigned way[2];
+};
+
 /* What is known of one packet. */
 struct explain_meaning {
     uint32_t flow;      /* index of the QP pair from 1; 0: none */
@@ -169,6 +177,7 @@ struct explain_meaning {
     bool is_recapture;     /* the capture made it: the network bore it once too */
     bool is_early;         /* an answer to what was not sent so far: it completes nothing */
     uint64_t answers;      /* number of the packet that this one answers, or repeats; 0: none */
+    struct explain_exchange exchanged; /* before this packet was taken */
     unsigned remark_count;
     char words[240]; /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
     struct explain_finding remarks[EXPLAIN_REMARKS_MAX];      /* behind remark_count: not initialised */

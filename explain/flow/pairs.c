@@ -89,8 +89,15 @@ static void link_newest(struct explain_flows *f, struct explain_pair *p)
     f->newest = p;
 }
 
+void explain_pair_stand_alone(struct explain_flows *f, struct explain_pair *p)
+{
+    f->same_count -= p->same_as != 0;
+    p->same_as = 0;
+}
+
 void explain_pair_touch(struct explain_flows *f, struct explain_pair *p)
 {
+    explain_pair_stand_alone(f, p);
     if (p == f->newest)
         return;
     unlink_by_age(f, p);
@@ -143,7 +150,8 @@ static void forget_oldest(struct explain_flows *f)
     f->oldest = p->newer;
     *(p->newer ? &p->newer->older : &f->newest) = NULL;
     *place_of_index(f, p->index) = p->next_by_index;
-    note_forgotten(&f->forgotten, p);
+    if (!p->same_as)
+        note_forgotten(&f->forgotten, p);
     f->bytes -= p->bytes;
     free_pair(p);
 }
@@ -238,15 +246,28 @@ uint16_t explain_ip_id(const struct explain_packet *packet)
                                                 : 0;
 }
 
+void explain_pair_span(struct explain_pair *pair)
+{
+    const struct explain_span *a = &pair->span[0], *b = &pair->span[1];
+    bool is_b_first = !a->first_number || (b->first_number && b->first_number < a->first_number);
+    const struct explain_span *first = is_b_first ? b : a, *last = b->last_number > a->last_number ? b : a;
+    pair->shown.first_number = first->first_number;
+    pair->shown.first_ns = first->first_ns;
+    pair->shown.last_number = last->last_number;
+    pair->shown.last_ns = last->last_ns;
+}
+
 void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
 {
     struct explain_flow *flow = &pair->shown;
-    if (!flow->first_number) {
-        flow->first_number = packet->number;
-        flow->first_ns = packet->time_ns;
+    struct explain_span *span = &pair->span[direction];
+    if (!span->first_number) {
+        span->first_number = packet->number;
+        span->first_ns = packet->time_ns;
     }
-    flow->last_number = packet->number;
-    flow->last_ns = packet->time_ns;
+    span->last_number = packet->number;
+    span->last_ns = packet->time_ns;
+    explain_pair_span(pair);
     flow->packets[direction]++;
     flow->bytes[direction] += packet->wire_bytes;
     if ((packet->roce.tclass & 3) == NET_ECN_CE)

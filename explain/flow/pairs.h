@@ -28,7 +28,9 @@ void explain_pair_insert(struct explain_flows *flows, struct explain_pair *pair,
 void explain_pair_take_out(struct explain_flows *flows, struct explain_pair *pair, unsigned direction);
 /* A new pair of which direction 0 has that key. It is the flows'. NULL: no memory. */
 struct explain_pair *explain_pair_create(struct explain_flows *flows, const struct explain_pair_key *key);
-/* A packet of the pair came: it is the newest of all. */
+/* The pair has something of its own again: it is no other one (explain_pair.same_as). */
+void explain_pair_stand_alone(struct explain_flows *flows, struct explain_pair *pair);
+/* A packet of the pair came: it is the newest of all, and no other one. */
 void explain_pair_touch(struct explain_flows *flows, struct explain_pair *pair);
 
 #endif

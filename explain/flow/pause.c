@@ -10,11 +10,11 @@
 #include "explain/flow/pause.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/flow/describe.h"
 #include "net/ether.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
@@ -36,16 +36,6 @@ static uint64_t quanta_ns(const struct explain_pauses *all, uint16_t quanta)
 }
 
 /* --- the frames --- */
-
-static void say(struct explain_meaning *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct explain_meaning *m, const char *format, ...)
-{
-    size_t used = strlen(m->words);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(m->words + used, sizeof m->words - used, format, args);
-    va_end(args);
-}
 
 static struct nornic_mac source_of(const struct explain_packet *packet)
 {
@@ -93,11 +83,11 @@ static void take_class(struct explain_pauses *all, const struct explain_packet *
         p->end_ns = packet->time_ns + quanta_ns(all, quanta);
     p->is_over = quanta == 0;
     if (!quanta)
-        say(m, " may send again");
+        explain_add_words(m, " may send again");
     else
-        say(m, " stops for %u quanta (%.1f us at %s%" PRIu64 " Gbit/s)", quanta,
-            (double)quanta_ns(all, quanta) / 1e3, all->link_bps ? "" : "an assumed ",
-            speed(all) / 1000000000);
+        explain_add_words(m, " stops for %u quanta (%.1f us at %s%" PRIu64 " Gbit/s)", quanta,
+                          (double)quanta_ns(all, quanta) / 1e3, all->link_bps ? "" : "an assumed ",
+                          speed(all) / 1000000000);
 }
 
 static void take_pfc(struct explain_pauses *all, const struct explain_packet *packet, const uint8_t *at,
@@ -111,12 +101,12 @@ static void take_pfc(struct explain_pauses *all, const struct explain_packet *pa
     for (uint8_t class = 0; class < NET_PFC_CLASSES; class ++) {
         if (!enabled[class])
             continue;
-        say(m, "%s class %u", between, class);
+        explain_add_words(m, "%s class %u", between, class);
         take_class(all, packet, class, quanta[class], m);
         between = ",";
     }
     if (!m->words[0])
-        say(m, "PFC of no class");
+        explain_add_words(m, "PFC of no class");
 }
 
 void explain_pause_take(struct explain_pauses *all, const struct explain_packet *packet,
@@ -129,7 +119,7 @@ void explain_pause_take(struct explain_pauses *all, const struct explain_packet 
     } else {
         struct net_pause pause;
         net_pause_get(&pause, at);
-        say(m, "PAUSE: the link");
+        explain_add_words(m, "PAUSE: the link");
         take_class(all, packet, WHOLE_LINK, pause.quanta, m);
     }
     explain_remark(m, EXPLAIN_FIND_PAUSE, "", 0, 0, "%.150s", m->words);

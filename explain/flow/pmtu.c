@@ -4,6 +4,19 @@
 #include "explain/flow/message.h"
 #include "roce/psn.h"
 
+/* What was behind the READ came while it was thought to take more PSNs: those are missing. */
+static void note_gap(struct explain_half *half, const struct explain_read *read, uint32_t span)
+{
+    uint32_t end_psn = roce_psn_add(read->psn, read->span);
+    const struct explain_sent *behind = explain_sent_find(half, end_psn);
+    bool is_open = half->gap.number && !half->gap.is_covered;
+    if (span < read->span && behind && !is_open)
+        half->gap = (struct explain_gap){.number = behind->number,
+                                         .psn = roce_psn_add(read->psn, span),
+                                         .end_psn = end_psn,
+                                         .is_uncounted = true};
+}
+
 static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
 {
     struct explain_read *r;
@@ -13,6 +26,8 @@ static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
         uint32_t span = explain_pieces_of(r->bytes, pmtu_bytes);
         if (half->is_guessed && half->next_psn == roce_psn_add(r->psn, r->span))
             half->next_psn = roce_psn_add(r->psn, span);
+        else
+            note_gap(half, r, span);
         r->span = span;
     }
     half->is_guessed = false;
@@ -54,7 +69,7 @@ bool explain_pmtu_is_guess(const struct explain_pair *pair, unsigned direction)
 
 void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, uint32_t psn)
 {
-    struct explain_read *r = explain_read_aged(half, 1);
+    struct explain_read *r = explain_read_last(half);
     if (r && roce_psn_diff(psn, r->psn) <= 0)
         return;
     half->is_guessed = false;
@@ -68,19 +83,6 @@ void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, 
             pair->is_pmtu_guessed = true;
             return;
         }
-}
-
-/* What was behind the READ came while it was thought to take more PSNs: those are missing. */
-static void note_gap(struct explain_half *half, const struct explain_read *read, uint32_t span)
-{
-    uint32_t end_psn = roce_psn_add(read->psn, read->span);
-    const struct explain_sent *behind = explain_sent_find(half, end_psn);
-    bool is_open = half->gap.number && !half->gap.is_covered;
-    if (span < read->span && behind && !is_open)
-        half->gap = (struct explain_gap){.number = behind->number,
-                                         .psn = roce_psn_add(read->psn, span),
-                                         .end_psn = end_psn,
-                                         .is_uncounted = true};
 }
 
 void explain_pmtu_read_ends(struct explain_half *half, struct explain_read *read, uint32_t index,

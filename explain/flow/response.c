@@ -384,7 +384,8 @@ static void remark_copy(const struct explain_packet *packet, const struct explai
 /* Whether an answer that fits no request is one to this pair, as far as others and the UDP ports tell. */
 static bool is_one_of_ours(const struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt)
 {
-    return pair->is_paired || (pair->pair_tries <= 1 && pair->src_port[!direction] == pkt->src_port);
+    return pair->is_paired || (pair->pair_tries <= 1 && explain_is_own_port(pkt->src_port) &&
+                               pair->src_port[!direction] == pkt->src_port);
 }
 
 /* Of a PSN before the first that was sent here. */
@@ -410,8 +411,8 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
         return;
     int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn, m);
     if (more && !m->is_uncounted)
-        explain_add_words(m, "; %d message%s more than were counted before #%" PRIu64, more,
-                          more == 1 ? "" : "s", half->gap.number);
+        explain_add_words(m, "; %d message%s %s than were counted before #%" PRIu64, abs(more),
+                          abs(more) == 1 ? "" : "s", more < 0 ? "fewer" : "more", half->gap.number);
 }
 
 /* A responder's MSN never goes back: it is another, behind the same QPN, and what was known of the first is

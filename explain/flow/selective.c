@@ -269,12 +269,15 @@ static const struct explain_hole *hole_of(const struct explain_half *half, uint3
 }
 
 /* Nobody else asks for this one: packets before it that are there were passed over, or what was before it was
- * sent for such an acknowledgement for sure. */
+ * sent for such an acknowledgement for sure. What is there and was sent again all the same was not passed
+ * over. */
 static bool is_out_of_turn(const struct explain_half *half, const struct explain_hole *hole, uint32_t psn)
 {
     const struct explain_selective *s = half->selective;
+    const struct explain_sent *last = explain_sent_find(half, roce_psn_add(psn, ROCE_PSN_MASK));
     bool is_ahead = half->is_una_known && roce_psn_diff(psn, half->una_psn) > 0;
-    return is_ahead && !hole->is_head && (psn == hole->psn || (s->has_chosen && s->chosen_psn == psn));
+    bool is_passed_over = psn == hole->psn && !(last && last->number > hole->first_number);
+    return is_ahead && !hole->is_head && (is_passed_over || (s->has_chosen && s->chosen_psn == psn));
 }
 
 /* The answer alone told the sender where it stands, and what it sent once; at once it sent that again. */

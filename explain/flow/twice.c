@@ -144,13 +144,14 @@ static uint64_t apart_ns(const struct explain_seen *s, const struct explain_pack
 }
 
 /* Whether no sender sends these bytes twice: each of its packets has another identification, or, of a
- * datagram, another PSN. */
+ * datagram, another PSN. A socket counts the packets of a train from 0, whatever others of its host do. */
 static bool is_unique(const struct way *w, const struct explain_packet *p, const struct explain_identity *id)
 {
     bool is_datagram = p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_DETH;
     if (is_datagram && (id->ip_id || p->roce.bth.psn || w->counts_datagrams))
         return true;
-    return id->has_ip_id && explain_ids_count(&w->ids) != EXPLAIN_SURE_UNKNOWN;
+    bool is_of_socket = p->verdict == ROCE_RX_TAKEN && p->roce.src_port == ROCE_UDP_PORT;
+    return id->has_ip_id && !is_of_socket && explain_ids_count(&w->ids) != EXPLAIN_SURE_UNKNOWN;
 }
 
 static int64_t behind_ns(const struct explain_twice *t, uint32_t seq, const struct explain_packet *p)

@@ -62,8 +62,8 @@ void explain_iwarp_ask(struct iwarp_view *v, const struct iwarp_fpdu *f, struct 
                                             .begin_ns = f->origin.time_ns};
     *asked_at(h, h->asked_count++) = *asked;
     uint32_t limit = limit_of(v);
-    bool is_sure =
-        !h->is_holey && !iwarp_other_half(v)->is_holey && !explain_stream_hole(&iwarp_other_half(v)->stream);
+    bool is_sure = !h->is_holey && !h->has_forgotten_asked && !iwarp_other_half(v)->is_holey &&
+                   !explain_stream_hole(&iwarp_other_half(v)->stream);
     if (h->asked_count > limit && is_sure)
         explain_remark(v->m, EXPLAIN_FIND_IWARP_LIMIT, "IWARP-FLOW-01", 0, asked_at(h, 0)->number,
                        "%" PRIu32 " Reads and atomics are under way: ORD and IRD allow %" PRIu32,
@@ -86,7 +86,7 @@ static void judge_unasked(struct iwarp_view *v, const struct iwarp_fpdu *f)
         explain_remark(v->m, RESPONSE, f->ctrl.t ? "IWARP-RDMAP-14" : "IWARP-ATOM-06", 0, 0,
                        "nothing that is under way asked for it");
     explain_iwarp_go_on(v, is_sure(v) ? ", which nobody asked for"
-                                      : ", for a request that is not in this capture");
+                                      : ", for a request that this capture does not show");
 }
 
 static void say_how_long(struct iwarp_view *v, const struct iwarp_asked *a)

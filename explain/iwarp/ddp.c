@@ -46,7 +46,7 @@ static void judge_turn(struct iwarp_view *v, struct iwarp_fpdu *f)
 {
     struct iwarp_conn *c = v->conn;
     const struct iwarp_half *other = iwarp_other_half(v);
-    if (c->shown.fpdus[v->side] || c->shown.is_older)
+    if (c->shown.fpdus[v->side] || c->shown.is_older || !other->is_heard)
         return;
     bool is_unheard = !c->shown.fpdus[!v->side] && !explain_stream_hole(&other->stream) && !other->is_holey;
     bool has_reply = other->has_frame || other->stream.acked > 0 || explain_stream_there(&other->stream);
@@ -271,6 +271,15 @@ static bool judge_fixed(struct iwarp_view *v, const struct iwarp_fpdu *f)
     return f->has_header && f->payload > wanted;
 }
 
+/* Of a request that the capture cut off nobody knows what answers it, nor of an answer what it answers. */
+static void note_unread(struct iwarp_view *v, const struct iwarp_fpdu *f)
+{
+    if (f->ctrl.opcode == IWARP_OP_READ_REQUEST || f->ctrl.opcode == IWARP_OP_ATOMIC_REQUEST)
+        iwarp_half_of(v)->has_forgotten_asked = true;
+    else if (f->ctrl.opcode == IWARP_OP_ATOMIC_RESPONSE)
+        iwarp_other_half(v)->has_forgotten_asked = true;
+}
+
 static void take_untagged(struct iwarp_view *v, struct iwarp_fpdu *f)
 {
     if (f->untagged.qn != f->op->qn) {
@@ -288,6 +297,7 @@ static void take_untagged(struct iwarp_view *v, struct iwarp_fpdu *f)
     }
     if (!judge_fixed(v, f)) {
         explain_iwarp_tell(v, "%s without its header", f->op->name);
+        note_unread(v, f);
         return;
     }
     if (f->ctrl.opcode == IWARP_OP_READ_REQUEST)

@@ -312,6 +312,7 @@ static void begin_stream(struct iwarp_view *v)
 {
     const struct explain_segment *s = &v->segment;
     struct iwarp_half *h = iwarp_half_of(v), *other = iwarp_other_half(v);
+    h->is_heard = true;
     if (!h->stream.has_begun && (s->is_syn || s->len_bytes || v->conn->is_recognised))
         explain_stream_begin(&h->stream, s->is_syn ? s->seq + 1 : s->seq);
     if (s->has_ack && !other->stream.has_begun && s->is_syn)
@@ -378,7 +379,8 @@ bool explain_iwarp_next_open(struct explain_iwarp *w, uint64_t last_ns, struct e
         uint32_t first = c ? c->half[0].asked_count : 0, all = first + (c ? c->half[1].asked_count : 0);
         while (w->ending_asked < all) {
             uint32_t at = w->ending_asked++;
-            if (next_of(&c->half[at >= first], at >= first ? at - first : at, last_ns, f))
+            unsigned side = at >= first;
+            if (c->half[!side].is_heard && next_of(&c->half[side], side ? at - first : at, last_ns, f))
                 return true;
         }
     }

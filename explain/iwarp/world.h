@@ -65,6 +65,7 @@ struct iwarp_seen {
 /* What one side sends. */
 struct iwarp_half {
     struct explain_stream stream;
+    bool is_heard;   /* a segment of it was seen: the capture may have one direction alone */
     bool has_frame;  /* its MPA frame is behind the reader: what follows are FPDUs */
     bool is_lost;    /* where the next FPDU begins is not known */
     bool is_trusted; /* the place of the FPDUs is sure */

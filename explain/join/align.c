@@ -4,7 +4,6 @@
  * is not asked of anybody: packets of the one show the offset and their way, those of the other the offset
  * less their way, so that only one of the two suppositions leaves room for a clock (clock.c). */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -15,8 +14,10 @@
 #define NEIGHBOURS_MAX 1024                    /* lanes that are looked at */
 #define LEAST_OF       16                      /* one of so many packets may have been taken for another */
 #define STEPS_MAX      4    /* from address to address, to one of which is known where it is */
+#define TRIES_MAX      16   /* lanes alone that are tried both ways */
 #define USUAL_TIMES    8    /* the slowest packets take so many times as long as 7 of 8 */
 #define DRIFT_SHARE    1000 /* 1/1000 of the time since the first packet, for drift */
+#define DRIFT_USUAL    2e-4 /* 200 ppm: two crystals, each right to 100 */
 
 struct points {
     struct explain_clock_point *at;
@@ -94,6 +95,12 @@ static void sort(struct points *p)
         }
 }
 
+/* Whether the lane is known to come from the end of that capture. */
+static bool is_from(const struct join_lane *l, int from)
+{
+    return l->from == from && !l->is_guessed;
+}
+
 /* Points of the lane, or where `lane` is JOIN_NONE of all lanes that come from the end of capture `from` (-1:
  * of none). */
 static bool take_points(const struct explain_join *j, uint32_t lane, int from, struct points *p)
@@ -101,7 +108,7 @@ static bool take_points(const struct explain_join *j, uint32_t lane, int from, s
     const struct explain_clock *c = &j->summary.clock;
     uint64_t most = lane == JOIN_NONE ? 0 : j->lanes[lane].matches;
     for (uint32_t i = 0; i < j->lane_count && lane == JOIN_NONE && from >= 0; i++)
-        most += j->lanes[i].from == from ? j->lanes[i].matches : 0;
+        most += is_from(&j->lanes[i], from) ? j->lanes[i].matches : 0;
     p->count = 0;
     p->at = malloc(((size_t)most + 1) * sizeof *p->at);
     if (!p->at || !most)
@@ -109,7 +116,7 @@ static bool take_points(const struct explain_join *j, uint32_t lane, int from, s
     for (uint32_t i = 0; i < j->group_count; i++) {
         const struct join_group *g = &j->groups[i];
         if (!is_plain(j, g) ||
-            (lane == JOIN_NONE ? j->lanes[lane_of(j, g)].from != from : lane_of(j, g) != lane))
+            (lane == JOIN_NONE ? !is_from(&j->lanes[lane_of(j, g)], from) : lane_of(j, g) != lane))
             continue;
         int64_t x = (int64_t)(j->side[0].packets[g->first[0]].time_ns - c->epoch_ns);
         int64_t y = difference_ns(j, g) - c->base_ns;
@@ -120,15 +127,32 @@ static bool take_points(const struct explain_join *j, uint32_t lane, int from, s
     return true;
 }
 
-/* Whether the one supposition explains the times better than the other: without leaving any out, or else with
- * more room. */
-static bool is_better(const struct explain_clock *one, const struct explain_clock *other)
+/* Whether it explains all times with one line. */
+static bool is_whole(const struct explain_clock *c)
 {
-    bool is_whole = one->room_ns >= 0 && !one->strays, is_other_whole = other->room_ns >= 0 && !other->strays;
-    return is_whole != is_other_whole ? is_whole : one->room_ns > other->room_ns;
+    return c->room_ns >= 0 && !c->strays;
 }
 
-/* Tries both suppositions: the lane comes from the end of capture 0, or goes there. */
+/* Whether clocks as they are built run so differently that it can be that line. */
+static bool is_usual(const struct explain_clock *c)
+{
+    return is_whole(c) && c->drift_low <= DRIFT_USUAL && c->drift_high >= -DRIFT_USUAL;
+}
+
+/* Whether the one supposition explains the times better than the other: without leaving any out, with
+ * clocks as they are built, or else with more room. */
+static bool is_better(const struct explain_clock *one, const struct explain_clock *other)
+{
+    if (is_whole(one) != is_whole(other))
+        return is_whole(one);
+    if (is_usual(one) != is_usual(other))
+        return is_usual(one);
+    return one->room_ns > other->room_ns;
+}
+
+/* Tries both suppositions: the lane comes from the end of capture 0, or goes there. In a capture of two
+ * bursts, one each way, clocks that drift enough between them explain both: then the better one is a
+ * guess. */
 static int fit(struct explain_join *j, uint32_t lane, const struct points *there, const struct points *back)
 {
     struct explain_clock *c = &j->summary.clock, other = *c;
@@ -137,6 +161,8 @@ static int fit(struct explain_join *j, uint32_t lane, const struct points *there
         err = explain_clock_fit(&other, back->at, back->count, there->at, there->count);
     if (err)
         return err;
+    j->summary.is_either_way = !c->is_one_way && is_whole(c) && is_whole(&other);
+    j->is_blind = c->is_one_way || (j->summary.is_either_way && is_usual(c) == is_usual(&other));
     bool is_turned = !c->is_one_way && is_better(&other, c);
     if (is_turned)
         *c = other;
@@ -146,42 +172,20 @@ static int fit(struct explain_join *j, uint32_t lane, const struct points *there
     return 0;
 }
 
-/* Other lanes may be quicker than the one that the clock was found by: then the line that it left open is
- * narrowed by theirs, so that their packets do not seem to come before they left. */
-static int fit_all(struct explain_join *j, uint32_t lane, uint32_t back)
-{
-    struct explain_clock all = j->summary.clock;
-    struct points out = {0}, in = {0};
-    bool has_more = false;
-    for (uint32_t i = 0; i < j->lane_count; i++)
-        has_more |= i != lane && i != back && j->lanes[i].matches && j->lanes[i].from >= 0;
-    if (!has_more)
-        return 0;
-    bool is_taken = take_points(j, JOIN_NONE, 0, &out);
-    is_taken &= take_points(j, JOIN_NONE, 1, &in);
-    int err = is_taken ? explain_clock_fit(&all, out.at, out.count, in.at, in.count) : -ENOMEM;
-    free(out.at);
-    free(in.at);
-    if (!err && !all.is_one_way && !all.is_inconsistent && all.piece_count <= j->summary.clock.piece_count &&
-        (!all.strays || j->summary.clock.strays))
-        j->summary.clock = all;
-    return err;
-}
-
 /* From where a lane comes that shares an end with one of which it is known: what crosses both captures
  * goes from the place of the one address to that of the other. */
-static int from_of_neighbours(const struct explain_join *j, const struct join_lane *lane)
+static void tell_by_neighbour(const struct explain_join *j, struct join_lane *lane)
 {
-    for (uint32_t i = 0; i < j->lane_count && i < NEIGHBOURS_MAX; i++) {
+    for (uint32_t i = 0; i < j->lane_count && i < NEIGHBOURS_MAX && lane->from < 0; i++) {
         const struct join_lane *l = &j->lanes[i];
         if (l->from < 0 || !l->told)
             continue;
         if (nornic_addr_equal(&l->src, &lane->src) || nornic_addr_equal(&l->dst, &lane->dst))
-            return l->from;
-        if (nornic_addr_equal(&l->src, &lane->dst) || nornic_addr_equal(&l->dst, &lane->src))
-            return !l->from;
+            lane->from = l->from;
+        else if (nornic_addr_equal(&l->src, &lane->dst) || nornic_addr_equal(&l->dst, &lane->src))
+            lane->from = !l->from;
+        lane->is_guessed = l->is_guessed;
     }
-    return -1;
 }
 
 static void tell_by_neighbours(struct explain_join *j)
@@ -193,17 +197,62 @@ static void tell_by_neighbours(struct explain_join *j)
             struct join_lane *l = &j->lanes[i];
             if (l->from >= 0)
                 continue;
-            l->from = from_of_neighbours(j, l);
+            tell_by_neighbour(j, l);
             has_more |= l->from >= 0 && l->told;
         }
     }
 }
 
-/* Which way the other lanes go: as those that share an address with them. Else, there and back together
- * tell, whatever the clock's error: what a lane's packets take and what those of the way back take add up to
- * round trips. A lane alone is told by its sign. */
-static void tell_lanes(struct explain_join *j)
+/* The clock by all lanes of which it is known where they come from. 0 or -ENOMEM. */
+static int fit_known(const struct explain_join *j, struct explain_clock *c)
 {
+    struct points out = {0}, in = {0};
+    bool is_taken = take_points(j, JOIN_NONE, 0, &out);
+    is_taken &= take_points(j, JOIN_NONE, 1, &in);
+    int err = is_taken ? explain_clock_fit(c, out.at, out.count, in.at, in.count) : -ENOMEM;
+    free(out.at);
+    free(in.at);
+    return err;
+}
+
+static double mean_ns(const struct join_lane *l)
+{
+    return l && l->told ? l->sum_ns / l->told : 0;
+}
+
+static void set_from(struct explain_join *j, struct join_lane *l, int from, bool is_guessed)
+{
+    l->from = from;
+    l->is_guessed = is_guessed;
+    if (l->back == JOIN_NONE || &j->lanes[l->back] == l)
+        return;
+    j->lanes[l->back].from = !from;
+    j->lanes[l->back].is_guessed = is_guessed;
+}
+
+/* A lane, and its way back, that share no address with others: their packets, too, can only have come
+ * after they left, which clocks explain for one of the two suppositions. Where they explain both it is a
+ * guess: what its packets take, and those of the way back, adds up to round trips, as long as the clocks'
+ * drift is small. */
+static int try_lane(struct explain_join *j, struct join_lane *l)
+{
+    struct explain_clock clocks[2] = {j->summary.clock, j->summary.clock};
+    int err = 0;
+    for (int from = 0; from < 2 && !err; from++) {
+        set_from(j, l, from, false);
+        err = fit_known(j, &clocks[from]);
+    }
+    double back_ns = l->back == JOIN_NONE ? 0 : mean_ns(&j->lanes[l->back]);
+    bool is_guessed = is_whole(&clocks[0]) == is_whole(&clocks[1]);
+    set_from(j, l, is_guessed ? mean_ns(l) < back_ns : is_whole(&clocks[1]), is_guessed);
+    return err;
+}
+
+/* Which way the other lanes go: as those that share an address with them, or as the clocks allow. */
+static int tell_lanes(struct explain_join *j)
+{
+    unsigned tries = 0;
+    int err = 0;
     for (uint32_t i = 0; i < j->group_count; i++) {
         const struct join_group *g = &j->groups[i];
         if (!g->count[0] || g->count[0] != g->count[1])
@@ -217,15 +266,35 @@ static void tell_lanes(struct explain_join *j)
         }
     }
     tell_by_neighbours(j);
-    for (uint32_t i = 0; i < j->lane_count; i++) {
+    for (uint32_t i = 0; i < j->lane_count && !err; i++) {
         struct join_lane *l = &j->lanes[i];
-        const struct join_lane *back = l->back == JOIN_NONE ? NULL : &j->lanes[l->back];
-        double there_ns = l->told ? l->sum_ns / l->told : 0,
-               back_ns = back && back->told ? back->sum_ns / back->told : 0;
-        if (l->from < 0 && there_ns != back_ns)
-            l->from = there_ns < back_ns;
+        if (l->from >= 0 || !l->told)
+            continue;
+        if (tries++ < TRIES_MAX)
+            err = try_lane(j, l);
+        else
+            set_from(j, l, mean_ns(l) < (l->back == JOIN_NONE ? 0 : mean_ns(&j->lanes[l->back])), true);
+        tell_by_neighbours(j);
     }
-    tell_by_neighbours(j);
+    return err;
+}
+
+/* Other lanes may be quicker than the one that the clock was found by: then the line that it left open is
+ * narrowed by theirs, so that their packets do not seem to come before they left. */
+static int fit_all(struct explain_join *j, uint32_t lane, uint32_t back)
+{
+    struct explain_clock all = j->summary.clock;
+    bool has_more = false;
+    for (uint32_t i = 0; i < j->lane_count; i++)
+        has_more |=
+            i != lane && i != back && j->lanes[i].matches && j->lanes[i].from >= 0 && !j->lanes[i].is_guessed;
+    if (!has_more)
+        return 0;
+    int err = fit_known(j, &all);
+    if (!err && !all.is_one_way && !all.is_inconsistent && all.piece_count <= j->summary.clock.piece_count &&
+        (!all.strays || j->summary.clock.strays))
+        j->summary.clock = all;
+    return err;
 }
 
 /* The delays from that end of the packets that each capture has once, or of which the receiver's has
@@ -295,7 +364,8 @@ int join_align(struct explain_join *j)
     free(back.at);
     if (err)
         return err;
-    tell_lanes(j);
-    err = fit_all(j, lane, other);
+    err = tell_lanes(j);
+    if (!err)
+        err = fit_all(j, lane, other);
     return err ? err : tell_patience(j);
 }

@@ -31,6 +31,9 @@
 #define STRAYS_ROW  3    /* not so many at the begin or end of a direction: there a clock was set */
 #define ROOM_LEAST  1000 /* ns: a shorter round trip is none, */
 #define ROOM_SHARE  16   /* where nearly all leave room for one so many times as long */
+#define ROOM_SHORT  2000 /* ns: one so short is none either, */
+#define SHORT_SHARE 4    /* where all but a few points, */
+#define FEW_STRAYS  3    /* so many, leave room for one so many times as long */
 #define SAMPLES_MAX 512  /* points of a direction by which the line of nearly all is found */
 
 /* Points sorted by x; in a band only those of a hull. */
@@ -296,7 +299,9 @@ static int fit_nearly_all(struct explain_clock *c, struct points out, struct poi
     line.strays = out.count - o.count + back.count - k.count;
     if (o.count && k.count) {
         fit_part(&line, o, k, -INFINITY, 0, scratch);
-        bool is_wider = c->is_inconsistent || line.room_ns >= ROOM_SHARE * ROOM_LEAST;
+        bool is_wider = c->is_inconsistent ||
+                        (c->room_ns < ROOM_LEAST && line.room_ns >= ROOM_SHARE * ROOM_LEAST) ||
+                        (line.strays <= FEW_STRAYS && line.room_ns >= SHORT_SHARE * c->room_ns);
         if (line.piece_count == 1 && !line.is_inconsistent && is_wider)
             *c = line;
     }
@@ -321,7 +326,7 @@ int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point 
     if (!scratch)
         return -ENOMEM;
     fit_part(c, o, k, -INFINITY, 0, scratch);
-    bool is_strange = c->is_inconsistent || (c->piece_count == 1 && c->room_ns < ROOM_LEAST);
+    bool is_strange = c->is_inconsistent || (c->piece_count == 1 && c->room_ns < ROOM_SHORT);
     int err = is_strange ? fit_nearly_all(c, o, k, scratch) : 0;
     free(scratch);
     return err;

@@ -12,69 +12,9 @@
 #include "net/bytes.h"
 #include "roce/psn.h"
 
-#define TCP_CHECKSUM 16 /* in the TCP header; hosts leave it to the card */
-
-/* --- lanes --- */
-
-static uint32_t *lane_slot(const struct explain_join *j, const struct nornic_addr *src,
-                           const struct nornic_addr *dst)
-{
-    uint32_t mask = 2 * j->lane_cap - 1;
-    uint32_t at = (uint32_t)hash_bytes(hash_bytes(0, src->b, sizeof src->b), dst->b, sizeof dst->b) & mask;
-    while (j->lane_table[at] != JOIN_NONE && (!nornic_addr_equal(&j->lanes[j->lane_table[at]].src, src) ||
-                                              !nornic_addr_equal(&j->lanes[j->lane_table[at]].dst, dst)))
-        at = (at + 1) & mask;
-    return &j->lane_table[at];
-}
-
-static bool grow_lanes(struct explain_join *j)
-{
-    uint32_t cap = j->lane_cap ? 2 * j->lane_cap : 64;
-    struct join_lane *lanes = realloc(j->lanes, cap * sizeof *lanes);
-    if (lanes)
-        j->lanes = lanes;
-    uint32_t *table = malloc(2 * (size_t)cap * sizeof *table);
-    if (!lanes || !table) {
-        free(table);
-        return false;
-    }
-    memset(table, 0xff, 2 * (size_t)cap * sizeof *table);
-    free(j->lane_table);
-    j->lane_table = table;
-    j->lane_cap = cap;
-    for (uint32_t i = 0; i < j->lane_count; i++)
-        *lane_slot(j, &j->lanes[i].src, &j->lanes[i].dst) = i;
-    return true;
-}
-
-static uint32_t lane_of(struct explain_join *j, const struct nornic_addr *src, const struct nornic_addr *dst)
-{
-    if (j->lane_count == j->lane_cap && !grow_lanes(j))
-        return JOIN_NONE;
-    uint32_t *slot = lane_slot(j, src, dst);
-    if (*slot != JOIN_NONE)
-        return *slot;
-    uint32_t lane = *slot = j->lane_count++;
-    j->lanes[lane] = (struct join_lane){.src = *src, .dst = *dst, .back = JOIN_NONE, .from = -1};
-    uint32_t back = *lane_slot(j, dst, src);
-    if (back != JOIN_NONE) {
-        j->lanes[lane].back = back;
-        j->lanes[back].back = lane;
-    }
-    return lane;
-}
+#define PLAIN_LEAST 16 /* of so many packets one at least has to be let go of, when there is no room */
 
 /* --- one packet --- */
-
-/* The layer of that kind from `from` on; NULL: the packet has none. */
-static const struct explain_layer *layer_of(const struct explain_packet *p, unsigned from,
-                                            enum explain_layer_id id)
-{
-    for (unsigned i = from; i < p->layer_count; i++)
-        if (p->layers[i].kind->id == id)
-            return &p->layers[i];
-    return NULL;
-}
 
 /* The addresses as they stand there, whatever is wrong with the packet; returns its identification. */
 static uint16_t read_addresses(const struct explain_packet *p, const struct explain_layer *l3,
@@ -116,17 +56,6 @@ static void take_bth(const struct explain_packet *p, const struct explain_layer 
         k->icrc = get_be32(p->frame + icrc);
 }
 
-/* The handshake of SMC-R: the segment but for its checksum. */
-static bool take_tcp(const struct explain_packet *p, const struct explain_layer *tcp, struct join_packet *k)
-{
-    uint32_t from = tcp->offset, len = p->len_bytes - from;
-    if (len < TCP_CHECKSUM + 4)
-        return false;
-    k->key = hash_bytes(k->key, p->frame + from, TCP_CHECKSUM);
-    k->key = hash_bytes(k->key, p->frame + from + TCP_CHECKSUM + 2, 2);
-    return true;
-}
-
 /* Whether the sender numbers its packets. */
 static void learn_id(struct join_lane *l, unsigned side, uint16_t id)
 {
@@ -138,21 +67,18 @@ static void learn_id(struct join_lane *l, unsigned side, uint16_t id)
 
 static int digest(struct explain_join *j, const struct explain_packet *p, struct join_packet *k)
 {
-    bool is_tcp = p->kind == EXPLAIN_SMC_TCP;
-    const struct explain_layer *tcp = is_tcp ? layer_of(p, 0, EXPLAIN_LAYER_TCP) : NULL;
-    const struct explain_layer *bth = is_tcp ? NULL : layer_of(p, p->l3_layer, EXPLAIN_LAYER_BTH);
-    unsigned at = tcp ? (unsigned)(tcp - p->layers) - 1 : p->l3_layer;
+    const struct explain_layer *bth = explain_layer_from(p, p->l3_layer, EXPLAIN_LAYER_BTH);
     struct nornic_addr src = {{0}}, dst = {{0}};
-    uint16_t id = at < p->layer_count ? read_addresses(p, &p->layers[at], &src, &dst) : 0;
-    k->lane = lane_of(j, &src, &dst);
+    if (p->l3_layer < p->layer_count)
+        k->ip_id = read_addresses(p, &p->layers[p->l3_layer], &src, &dst);
+    k->lane = join_lane_of(j, &src, &dst, false);
     if (k->lane == JOIN_NONE)
         return -ENOMEM;
-    k->ip_id = id;
-    k->key = hash_word(k->lane, is_tcp ? 0 : id);
-    k->is_damaged = !is_tcp && p->verdict != ROCE_RX_TAKEN;
+    k->key = hash_word(k->lane, k->ip_id);
+    k->is_damaged = p->verdict != ROCE_RX_TAKEN;
     if (bth)
         take_bth(p, bth, k);
-    else if (!tcp || !take_tcp(p, tcp, k))
+    else
         k->key = hash_bytes(k->key, p->frame + p->l3_offset, min_u32(p->len_bytes - p->l3_offset, 64));
     k->role = role_of(p);
     k->syndrome = p->roce.aeth.syndrome;
@@ -161,27 +87,13 @@ static int digest(struct explain_join *j, const struct explain_packet *p, struct
 
 /* --- streams --- */
 
-static int know_stream(struct join_side *s, uint32_t stream)
-{
-    if (stream < s->stream_cap)
-        return 0;
-    uint32_t cap = pow2_up(stream + 1);
-    uint32_t *newest = realloc(s->newest_psn, cap * sizeof *newest);
-    if (!newest)
-        return -ENOMEM;
-    memset(newest + s->stream_cap, 0, (cap - s->stream_cap) * sizeof *newest);
-    s->newest_psn = newest;
-    s->stream_cap = cap;
-    return 0;
-}
-
 /* Which queue pair it is. */
 static int place(struct join_side *s, const struct explain_meaning *m, struct join_packet *k)
 {
     if (!m->flow)
         return 0;
     k->stream = 2 * m->flow + m->direction;
-    return know_stream(s, k->stream | 1);
+    return join_know_stream(s, k->stream | 1);
 }
 
 /* Whether a request was there before. */
@@ -202,9 +114,14 @@ void join_learn(struct explain_join *j)
     for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *k = &j->side[side].packets[i];
-            learn_id(&j->lanes[k->lane], side, k->ip_id);
+            bool is_bare = k->role == JOIN_SEGMENT && k->end == k->psn && k->ip_id == 0; /* as a SYN has it */
+            if (!is_bare)
+                learn_id(&j->lanes[k->lane], side, k->ip_id);
+            j->lanes[k->lane].last_ns[side] = max_u64(j->lanes[k->lane].last_ns[side], k->time_ns);
+            j->lanes[k->lane].has_qps[side] |= join_is_of_qp(k->role);
             learn_psn(&j->side[side], k);
         }
+    join_learn_segments(j);
 }
 
 /* Where the analysis cannot tell who made a copy, as the network or the capture may have, its finding has no
@@ -229,15 +146,26 @@ static struct join_packet *add(struct join_side *s)
     return &s->packets[s->count++];
 }
 
+/* Whether there is room for one more. TCP that turned out to be no iWARP so far is let go of before. */
+static bool has_room(struct explain_join *j)
+{
+    uint64_t all = (uint64_t)j->side[0].count + j->side[1].count + 1;
+    uint64_t bytes = all * EXPLAIN_JOIN_PACKET_BYTES + (uint64_t)j->conn_count * JOIN_CONN_BYTES;
+    return bytes <= j->max_bytes || (uint64_t)join_drop_plain_tcp(j) * PLAIN_LEAST >= all;
+}
+
 int explain_join_take(struct explain_join *j, unsigned side, struct explain_packet *p)
 {
     struct join_side *s = &j->side[side];
+    struct explain_segment segment;
     s->first_ns = s->records++ ? min_u64(s->first_ns, p->time_ns) : p->time_ns;
     s->last_ns = max_u64(s->last_ns, p->time_ns);
-    if (p->kind != EXPLAIN_ROCE && p->kind != EXPLAIN_CM && p->kind != EXPLAIN_SMC_TCP)
+    bool is_roce = p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM;
+    bool is_tcp =
+        (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP) && explain_segment_get(&segment, p);
+    if (!is_roce && !is_tcp)
         return 0;
-    if ((uint64_t)(j->side[0].count + j->side[1].count + 1) * EXPLAIN_JOIN_PACKET_BYTES > j->max_bytes ||
-        s->records > UINT32_MAX)
+    if (!has_room(j) || s->records > UINT32_MAX)
         return -EFBIG;
     struct explain_meaning m;
     explain_analysis_next(s->analysis, p, &m);
@@ -247,6 +175,10 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
     *k = (struct join_packet){
         .time_ns = p->time_ns, .record = (uint32_t)s->records, .other = JOIN_NONE, .proof = JOIN_NONE};
     k->seen = seen_of(&m);
+    if (is_tcp) {
+        s->is_cut |= segment.captured < segment.len_bytes;
+        return join_digest_segment(j, p, &segment, &m, k);
+    }
     s->is_cut |= p->is_cut;
     int err = digest(j, p, k);
     return err ? err : place(s, &m, k);

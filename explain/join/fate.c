@@ -17,10 +17,12 @@
 #include "roce/psn.h"
 #include "roce/wire.h"
 
-#define WAITING_MAX     256   /* of a stream; the oldest beyond stay in doubt */
-#define PSNS_AHEAD      65536 /* an answer is no farther ahead of a request that waits for one */
-#define STRANGERS_LEAST 16    /* packets of a sender, */
-#define STRANGERS_SHARE 8 /* and so great a part of all, 1/8, that were lost, and that came from nowhere */
+#define WAITING_MAX 256   /* of a stream; the oldest beyond stay in doubt */
+#define PSNS_AHEAD  65536 /* an answer is no farther ahead of a request that waits for one */
+#define WHOLE_LEAST \
+    64 /* packets of a sender that both captures have: of fewer a capture may miss some unseen */
+#define STRANGERS_LEAST 16 /* packets of a sender, */
+#define STRANGERS_SHARE 8  /* and so great a part of all, 1/8, that were lost, and that came from nowhere */
 
 /* A request in doubt, and the next of its stream. */
 struct doubtful {
@@ -34,6 +36,8 @@ struct asked {
     uint32_t covered;            /* one past the newest PSN that an answer covered, */
     uint32_t nak;                /* of the newest NAK, with KNOWN, until something covers it; 0: none */
     uint32_t arrived;            /* one past the newest that came; with KNOWN; 0: none yet */
+    uint32_t twin;               /* the stream of the receiver's capture that it is; 0: not known yet */
+    bool is_mixed;               /* the captures part the queue pairs between these addresses differently */
 };
 
 #define KNOWN (UINT32_C(1) << 31)
@@ -152,25 +156,41 @@ static bool list_doubtful(struct inquiry *q)
     return q->doubtful;
 }
 
+/* These streams are one, as a packet of either shows. Of a capture that begins in the middle the analysis
+ * may take packets of one queue pair for those of another: then their streams are several of the other
+ * capture. */
+static void pair_streams(struct inquiry *q, uint32_t here, uint32_t there)
+{
+    struct asked *a = &q->asked[here];
+    uint32_t known = q->twin[there];
+    if ((known && known != here) || (a->twin && a->twin != there)) {
+        a->is_mixed = q->asked[here ^ 1].is_mixed = true;
+        q->asked[known].is_mixed = q->asked[known ^ 1].is_mixed = true;
+    }
+    if (!known) {
+        q->twin[there] = here;
+        q->twin[there ^ 1] = here ^ 1;
+    }
+    if (!a->twin) {
+        a->twin = there;
+        q->asked[here ^ 1].twin = there ^ 1;
+    }
+}
+
 /* Which stream of the receiver's capture is which of the sender's. */
 static bool map_streams(struct inquiry *q)
 {
     const struct join_side *here = &q->j->side[q->from], *there = &q->j->side[!q->from];
-    q->asked = malloc(((size_t)here->stream_cap + 1) * sizeof *q->asked);
+    q->asked = calloc((size_t)here->stream_cap + 2, sizeof *q->asked);
     q->twin = calloc((size_t)there->stream_cap + 1, sizeof *q->twin);
     if (!q->asked || !q->twin)
         return false;
-    for (uint32_t i = 0; i < here->stream_cap; i++)
+    for (uint32_t i = 0; i < here->stream_cap + 2; i++)
         q->asked[i] = (struct asked){.first = JOIN_NONE, .last = JOIN_NONE};
     for (uint32_t i = 0; i < here->count; i++) {
         const struct join_packet *p = &here->packets[i];
-        if (p->other == JOIN_NONE || p->is_copy || p->stream < 2 || !there->packets[p->other].stream)
-            continue;
-        uint32_t twin = there->packets[p->other].stream;
-        if (!q->twin[twin]) {
-            q->twin[twin] = p->stream;
-            q->twin[twin ^ 1] = p->stream ^ 1;
-        }
+        if (p->other != JOIN_NONE && !p->is_copy && p->stream > 1 && there->packets[p->other].stream)
+            pair_streams(q, p->stream, there->packets[p->other].stream);
     }
     return true;
 }
@@ -239,7 +259,7 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
         /* a copy that left when the capture there was over may have come, too */
         if (!p->is_again && !p->is_doubted && now_ns <= join_time_ns(q->j, q->from, here->last_ns)) {
             p->fate = EXPLAIN_FATE_MISSED_THERE;
-            p->sure = EXPLAIN_SURE_SHOWN;
+            p->sure = q->asked[p->stream].is_mixed ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
             p->proof = answer;
             p->says = JOIN_SAYS_COVERS;
         }
@@ -250,7 +270,8 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
             return false;
         if (p->fate != EXPLAIN_FATE_LOST)
             return true;
-        p->sure = p->is_doubted || was_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        p->sure = p->is_doubted || was_again || q->asked[p->stream].is_mixed ? EXPLAIN_SURE_LIKELY
+                                                                             : EXPLAIN_SURE_SHOWN;
         p->proof = answer;
         p->says = JOIN_SAYS_ASKS;
         return true;
@@ -288,7 +309,8 @@ static void hear(struct inquiry *q, uint32_t i)
         return;
     bool is_answer = p->role == JOIN_ANSWER;
     uint32_t stream = q->twin[is_answer ? p->stream ^ 1 : p->stream];
-    if (p->role == JOIN_OTHER || stream < 2 || (q->j->lanes[p->lane].from == (int)q->from) == is_answer)
+    if ((p->role != JOIN_REQUEST && !is_answer) || stream < 2 ||
+        (q->j->lanes[p->lane].from == (int)q->from) == is_answer)
         return;
     struct asked *a = &q->asked[stream];
     if (a->count)
@@ -331,24 +353,62 @@ static void inquire(struct inquiry *q)
     }
 }
 
+/* How many packets from that end both captures have, up to WHOLE_LEAST. */
+static uint32_t count_common(const struct explain_join *j, unsigned from)
+{
+    const struct join_side *here = &j->side[from];
+    uint32_t common = 0;
+    for (uint32_t i = 0; i < here->count && common < WHOLE_LEAST; i++)
+        common += here->packets[i].other != JOIN_NONE && j->lanes[here->packets[i].lane].from == (int)from;
+    return common;
+}
+
+/* Whether that capture has nothing of connected queue pairs between these addresses, as one that was taken
+ * with a filter for the CM or TCP alone. */
+static bool has_no_qps(const struct explain_join *j, unsigned side, const struct join_packet *p)
+{
+    const struct join_lane *l = &j->lanes[p->lane];
+    return join_is_of_qp(p->role) && !l->has_qps[side] &&
+           !(l->back != JOIN_NONE && j->lanes[l->back].has_qps[side]);
+}
+
+/* Whether the capture at its receiver is over before these two have spoken their last: what was not there
+ * when the receiver asked for it may be late, or have a late copy, and come then. */
+static bool is_over_before(const struct explain_join *j, unsigned from, const struct join_packet *p)
+{
+    const struct join_lane *l = &j->lanes[p->lane];
+    uint64_t last_ns = l->last_ns[from];
+    if (l->back != JOIN_NONE)
+        last_ns = max_u64(last_ns, j->lanes[l->back].last_ns[from]);
+    return join_time_ns(j, from, last_ns) >
+           join_time_ns(j, !from, j->side[!from].last_ns) + (uint64_t)j->patience_ns[from];
+}
+
 /* What was sent and did not come, though nobody says so, may have been missed by a capture that misses other
- * packets. What the receiver asks for it may have had, out of turn, if that capture misses what it asked for
- * first; and what an answer covers, another copy may have brought, if both miss it. */
+ * packets, or all of their kind. What the receiver asks for it may have had, out of turn, if that capture
+ * misses what it asked for first, or soon behind, if it misses that: a capture of a few packets may, though
+ * none of them shows it. And what an answer covers, another copy may have brought, if both miss it. */
 static void doubt_losses(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from];
+    bool is_whole = count_common(j, from) >= WHOLE_LEAST;
     bool is_missing_here = missed_of(j, from, true);
     uint32_t missed = missed_of(j, !from, false);
     for (uint32_t i = 0; i < here->count; i++)
         missed += here->packets[i].other == JOIN_NONE && here->packets[i].fate == EXPLAIN_FATE_MISSED_THERE;
-    for (uint32_t i = 0; i < here->count && missed; i++) {
+    for (uint32_t i = 0; i < here->count; i++) {
         struct join_packet *p = &here->packets[i];
+        bool is_missed = missed || has_no_qps(j, !from, p);
         if (p->other != JOIN_NONE)
+            continue;
+        if (p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_SHOWN && is_over_before(j, from, p))
+            p->sure = EXPLAIN_SURE_LIKELY;
+        if (!is_missed && is_whole)
             continue;
         if ((p->fate == EXPLAIN_FATE_MISSED_THERE && is_missing_here) ||
             (p->fate == EXPLAIN_FATE_LOST && p->proof != JOIN_NONE))
             p->sure = EXPLAIN_SURE_LIKELY;
-        else if (p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
+        else if (is_missed && p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
             join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
     }
 }
@@ -436,31 +496,55 @@ static bool is_askew(const struct explain_join *j, unsigned from)
            strangers >= sent / STRANGERS_SHARE;
 }
 
-/* What rests on times is likely, no more, where packets went one way only, so that it is a guess which
- * end they left, or where the clock is one of pieces, or leaves pairs out; and nothing where no clock
- * explains them: one was set, or packets were taken for equal ones of another time. An identification shows
- * what it does without times. */
-static void doubt(const struct explain_join *j, struct join_packet *p, bool has_ids)
+/* What rests on times is likely, no more, where packets went one way only, or in bursts, so that it is a
+ * guess which end they left, or where the clock is one of pieces, or leaves pairs out; and nothing where
+ * no clock explains them: one was set, or packets were taken for equal ones of another time. What was
+ * sent again, in a capture that holds its packets twice, may have been left out for another. An
+ * identification shows what it does without times. */
+static void doubt(const struct explain_join *j, unsigned side, struct join_packet *p)
 {
     const struct explain_clock *c = &j->summary.clock;
-    bool is_open = c->is_inconsistent || c->is_one_way;
+    const struct join_lane *l = &j->lanes[p->lane];
+    bool has_ids = l->from >= 0 && join_has_ids(l, (unsigned)l->from);
+    bool is_guess = c->is_inconsistent || c->is_one_way || j->summary.is_either_way || l->is_guessed;
+    bool is_thinned =
+        (j->side[0].twice || j->side[1].twice) &&
+        (is_repeated(&j->side[side], p) ||
+         (p->other != JOIN_NONE && is_repeated(&j->side[!side], &j->side[!side].packets[p->other])));
+    bool is_by_times = !has_ids && (c->piece_count > 1 || c->strays || is_thinned);
+    /* its addresses may be what was damaged: then they tell neither where it left nor which it is */
+    bool is_misled = p->fate == EXPLAIN_FATE_DAMAGED && p->other != JOIN_NONE &&
+                     p->lane != j->side[!side].packets[p->other].lane;
     bool is_strange = p->fate == EXPLAIN_FATE_COPY || p->fate == EXPLAIN_FATE_MISSED_HERE;
     if (c->is_inconsistent && !has_ids && (is_strange || p->sure != EXPLAIN_SURE_UNKNOWN))
         join_leave_open(p, p->fate,
                         p->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED);
-    else if (p->sure == EXPLAIN_SURE_SHOWN && (is_open || !has_ids))
+    else if (j->is_blind && p->sure != EXPLAIN_SURE_UNKNOWN &&
+             (p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_MISSED_HERE))
+        join_leave_open(p, p->fate,
+                        p->fate == EXPLAIN_FATE_LOST ? EXPLAIN_FATE_MISSED_HERE : EXPLAIN_FATE_LOST);
+    else if (p->sure == EXPLAIN_SURE_SHOWN && (is_guess || is_by_times || is_misled))
         p->sure = EXPLAIN_SURE_LIKELY;
 }
 
 static void doubt_times(struct explain_join *j)
 {
-    const struct explain_clock *c = &j->summary.clock;
-    bool is_open = c->is_inconsistent || c->is_one_way || c->piece_count > 1 || c->strays;
-    for (unsigned side = 0; side < 2 && is_open; side++)
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++)
+            doubt(j, side, &j->side[side].packets[i]);
+}
+
+/* Without identifications, what is left open of one of several equal packets rests on which of them is which:
+ * that it is one of those which left and came stays open as well. */
+static void doubt_equals(struct explain_join *j)
+{
+    for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *p = &j->side[side].packets[i];
-            int from = j->lanes[p->lane].from;
-            doubt(j, p, from >= 0 && join_has_ids(&j->lanes[p->lane], (unsigned)from));
+            const struct join_lane *l = &j->lanes[p->lane];
+            bool has_ids = l->from >= 0 && join_has_ids(l, (unsigned)l->from);
+            p->may_be_equal = p->sure == EXPLAIN_SURE_UNKNOWN && !has_ids && (p->equal || p->is_copy) &&
+                              p->fate != EXPLAIN_FATE_ARRIVED && p->or_fate != EXPLAIN_FATE_ARRIVED;
         }
 }
 
@@ -479,7 +563,7 @@ int join_judge(struct explain_join *j)
         free(q.doubtful);
         free(q.asked);
         free(q.twin);
-        if (!is_ready)
+        if (!is_ready || join_judge_segments(j, from) != 0)
             return -ENOMEM;
     }
     for (unsigned from = 0; from < 2; from++)
@@ -492,5 +576,6 @@ int join_judge(struct explain_join *j)
     for (unsigned from = 0; from < 2; from++)
         j->summary.clock.is_inconsistent |= is_askew(j, from);
     doubt_times(j);
+    doubt_equals(j);
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "explain/analysis.h"
 #include "explain/join/join.h"
+#include "explain/tcp/segment.h"
 
 #define JOIN_NONE      UINT32_MAX
 #define JOIN_IDS_LEAST 8 /* packets from which it is told whether identifications differ */
@@ -23,7 +24,18 @@ enum join_seen { JOIN_SEEN_NEW, JOIN_SEEN_AGAIN, JOIN_SEEN_TWICE }; /* AGAIN: no
 enum join_equal { JOIN_EQUAL_NONE, JOIN_EQUAL_THERE, JOIN_EQUAL_ALONE };
 
 /* What a packet is to its stream. */
-enum join_role { JOIN_OTHER, JOIN_REQUEST, JOIN_ANSWER };
+enum join_role {
+    JOIN_OTHER,
+    JOIN_REQUEST,
+    JOIN_ANSWER,
+    JOIN_SEGMENT, /* of TCP that bears iWARP: data, an acknowledgement, or both */
+};
+
+/* Whether a packet with that role is of a connected queue pair of RoCE. */
+static inline bool join_is_of_qp(enum join_role role)
+{
+    return role == JOIN_REQUEST || role == JOIN_ANSWER;
+}
 
 struct join_packet {
     uint64_t time_ns;
@@ -31,11 +43,16 @@ struct join_packet {
     uint32_t icrc;   /* as it stands in the packet; 0: not captured */
     uint32_t record; /* in its file, from 1 */
     uint32_t lane;   /* which address to which */
-    uint32_t stream; /* 2 * flow in the analysis of its capture + direction; 0, 1: none */
-    uint32_t psn;
-    uint32_t other; /* the same packet in the other capture, or what it is a copy of; JOIN_NONE */
-    uint32_t proof; /* that packet shows the fate, in the capture at the receiver of `this`; JOIN_NONE */
-    uint16_t bytes; /* of the datagram, ICRC included */
+    uint32_t
+        stream;   /* 2 * flow in the analysis of its capture + direction; 0, 1: none. Of TCP 2 * connection +
+                        direction, and from join_keep_iwarp() on so many behind join_side.tcp_streams */
+    uint32_t psn; /* of TCP the sequence number of the first byte */
+    uint32_t end; /* TCP: one past the last byte; equal to `psn`: no data */
+    uint32_t ack; /* TCP, with has_ack: its sender has all before this */
+    uint32_t part_bytes; /* TCP: so many bytes of one that did not come as a whole came */
+    uint32_t other;      /* the same packet in the other capture, or what it is a copy of; JOIN_NONE */
+    uint32_t proof;      /* that packet shows the fate, in the capture at the receiver of `this`; JOIN_NONE */
+    uint16_t bytes;      /* of the datagram, ICRC included */
     uint16_t ip_id;
     uint8_t role, opcode, syndrome, seen;
     uint8_t equal;   /* enum join_equal */
@@ -44,23 +61,38 @@ struct join_packet {
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
     bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
     bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
-    bool is_overtaken, is_again;
+    bool is_overtaken, is_again, has_ack;
     uint8_t fate, sure, says;
-    uint8_t or_fate; /* sure UNKNOWN: what it may be as well */
+    uint8_t or_fate;   /* sure UNKNOWN: what it may be as well */
+    bool may_be_equal; /* or one of the equal packets that both captures have */
 };
 
 /* All packets from one address to another. */
 struct join_lane {
     struct nornic_addr src, dst;
+    bool is_tcp;
     uint32_t back; /* the lane of the other direction; JOIN_NONE: there is none */
     uint32_t packets[2], ids[2],
         zeros[2]; /* by capture: identifications that are not that of the packet before, and 0 */
     uint16_t newest_id[2];
-    uint32_t matches; /* packets of which it is certain which is which */
-    uint32_t told;    /* of so many packets */
-    double sum_ns;    /* capture 1 is later by this in all, with the clocks aligned */
-    int from;         /* the capture at the end that it comes from; -1: not known */
+    uint64_t last_ns[2]; /* by capture, and its clock: the latest packet */
+    bool has_qps[2];     /* by capture: it has packets of connected queue pairs */
+    uint32_t matches;    /* packets of which it is certain which is which */
+    uint32_t told;       /* of so many packets */
+    double sum_ns;       /* capture 1 is later by this in all, with the clocks aligned */
+    int from;            /* the capture at the end that it comes from; -1: not known */
+    bool is_guessed;     /* clocks explain either end */
 };
+
+/* A TCP connection of either capture, or of both. */
+struct join_conn {
+    struct nornic_addr addr[2]; /* in the order of their bytes, */
+    uint16_t port[2];           /* and then of these */
+    bool is_iwarp;              /* as the analysis of one of the captures found */
+    bool has_end[2];            /* while a capture is learned: data were seen in that direction, */
+    uint32_t end[2];            /* one past the newest of which is this */
+};
+#define JOIN_CONN_BYTES 128 /* of memory for one, with its place in the table and its streams */
 
 /* Packets with the same key: in each capture a chain in the order of the file. */
 struct join_group {
@@ -79,7 +111,8 @@ struct join_side {
     uint32_t
         *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
     uint32_t stream_cap;
-    uint32_t at; /* explain_join_step(): the next one to show */
+    uint32_t tcp_streams; /* behind join_keep_iwarp(): those of connection 0 are this and the next */
+    uint32_t at;          /* explain_join_step(): the next one to show */
 };
 
 struct explain_join {
@@ -88,8 +121,12 @@ struct explain_join {
     struct join_lane *lanes;
     uint32_t lane_count, lane_cap;
     uint32_t *lane_table; /* of lane_cap * 2 */
+    struct join_conn *conns;
+    uint32_t conn_count, conn_cap;
+    uint32_t *conn_table; /* of conn_cap * 2 */
     struct join_group *groups;
     uint32_t group_count;
+    bool is_blind;          /* nothing tells which end is which */
     bool has_no_single;     /* no group has one packet in each capture */
     int64_t usual_ns[2];    /* by sender: most packets take less */
     int64_t least_ns[2];    /* by sender: hardly any takes less; of few packets 0 */
@@ -101,6 +138,34 @@ struct explain_join {
     uint32_t last_number;
     struct explain_join_summary summary;
 };
+
+/* --- lane.c --- */
+/* The lane between these addresses, of TCP or of everything else; JOIN_NONE: no memory. */
+uint32_t join_lane_of(struct explain_join *j, const struct nornic_addr *src, const struct nornic_addr *dst,
+                      bool is_tcp);
+/* Makes room for what is known of that stream. 0 or -ENOMEM. */
+int join_know_stream(struct join_side *s, uint32_t stream);
+
+/* --- segment.c --- */
+/* Fills in what is kept of a segment of TCP: of SMC-R's handshake, or of what may be iWARP. 0 or -ENOMEM. */
+int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
+                        const struct explain_segment *s, const struct explain_meaning *m,
+                        struct join_packet *k);
+/* Drops the segments of connections that were not found to be iWARP so far; returns how many there were. */
+uint32_t join_drop_plain_tcp(struct explain_join *j);
+/* Both captures are read: the same, and what is left gets its streams. 0 or -ENOMEM. */
+int join_keep_iwarp(struct explain_join *j);
+/* Notes which data TCP sent again. */
+void join_learn_segments(struct explain_join *j);
+
+/* --- recut.c --- */
+/* Finds the segments that came as parts, or as a part of another. 0 or -ENOMEM. */
+int join_match_recut(struct explain_join *j);
+
+/* --- acked.c --- */
+/* Says of the segments from the end of capture `from` that did not come what the acknowledgements tell. 0 or
+ * -ENOMEM. */
+int join_judge_segments(struct explain_join *j, unsigned from);
 
 /* --- group.c --- */
 /* Puts equal packets together: groups, next. 0 or -ENOMEM. */

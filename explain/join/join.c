@@ -77,6 +77,8 @@ void explain_join_destroy(struct explain_join *j)
     }
     free(j->fates);
     free(j->sures);
+    free(j->conns);
+    free(j->conn_table);
     free(j->lanes);
     free(j->lane_table);
     free(j);
@@ -160,7 +162,9 @@ bool explain_join_step(struct explain_join *j, struct explain_join_place *place)
                                          .fate = p->fate,
                                          .sure = p->sure,
                                          .or_fate = p->or_fate,
+                                         .may_have_arrived = p->may_be_equal,
                                          .is_overtaken = p->is_overtaken,
+                                         .part_bytes = p->part_bytes,
                                          .evidence = says[p->says]};
     see(j, place, side, i);
     if (p->other != JOIN_NONE && !p->is_copy)
@@ -184,11 +188,11 @@ static void describe(const struct explain_join *j, unsigned side, char *text, si
     char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
     const struct join_side *s = &j->side[side];
     if (!s->count) {
-        snprintf(text, size, "has no RoCE packet in %" PRIu64 " records", s->records);
+        snprintf(text, size, "has no packet of RoCE or iWARP in %" PRIu64 " records", s->records);
         return;
     }
     const struct join_lane *l = &j->lanes[s->packets[0].lane];
-    snprintf(text, size, "has %u RoCE packets, the first from %s to %s", s->count,
+    snprintf(text, size, "has %u packets of RDMA, the first from %s to %s", s->count,
              nornic_addr_str(&l->src, src), nornic_addr_str(&l->dst, dst));
 }
 
@@ -231,7 +235,9 @@ int explain_join_finish(struct explain_join *j, struct nornic_error *why)
 {
     for (unsigned side = 0; side < 2; side++)
         end_reading(&j->side[side]);
-    int err = group_once(j);
+    int err = join_keep_iwarp(j);
+    if (!err)
+        err = group_once(j);
     if (!err)
         err = join_align(j);
     if (err == -ENODATA)
@@ -240,6 +246,8 @@ int explain_join_finish(struct explain_join *j, struct nornic_error *why)
         err = join_match(j);
     if (!err)
         join_settle(j);
+    if (!err)
+        err = join_match_recut(j);
     if (!err)
         err = join_match_damaged(j);
     end_matching(j);

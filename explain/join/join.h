@@ -49,11 +49,13 @@ struct explain_join_place {
     enum explain_sure sure;    /* UNKNOWN: `fate` or */
     enum explain_fate or_fate; /* this one, which the captures do not decide; else of no meaning. Of equal
                                   packets that left and came it is then not known which is which */
+    bool may_have_arrived;     /* UNKNOWN: nor whether it is one of those: ARRIVED is a third candidate */
     bool is_overtaken;         /* a packet of its queue pair that left later came before it */
     uint64_t record[2];        /* its number in either capture, from 1; 0: not there */
     uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */
     uint64_t time_ns[2];       /* the same by the clock of capture 0 */
     int64_t delay_ns;          /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
+    uint32_t part_bytes;       /* LOST, of TCP: of its data so many came, as parts */
     uint64_t related;     /* number of the packet that shows its fate, or that it is a copy of; 0: none */
     const char *evidence; /* what that packet tells; "" where there is none */
 };
@@ -69,13 +71,16 @@ struct explain_join_way {
 };
 
 struct explain_join_summary {
-    uint64_t packets[2]; /* RoCE, CM, and handshakes of SMC-R in either capture */
+    uint64_t packets[2]; /* RoCE, CM, handshakes of SMC-R, and TCP of iWARP in either capture */
     uint64_t records[2]; /* all */
     uint64_t twice[2];   /* that either capture holds once more: they are left out */
     uint64_t unrelated[2];
     struct explain_join_way way[2]; /* by the capture at the end that sends */
     struct explain_clock clock;
     bool has_icrc; /* packets were told apart by it too; false: packets are cut */
+    bool
+        is_either_way; /* either capture may be the one at the end that the first packets left: clocks explain
+                           both, and what is told of ends and delays is the better guess */
 };
 
 struct explain_join;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/tcp/segment.h"
 
 #define DELAY_TEXT 24
 
@@ -100,8 +101,8 @@ void explain_join_member(struct explain_text *out, const struct explain_join_pla
     explain_printf(out, ",\"join\":{\"from\":\"%c\",\"fate\":\"%s\",\"sure\":\"%s\"", place->from ? 'b' : 'a',
                    is_known ? explain_fate_key(place->fate) : "unknown", explain_sure_key(place->sure));
     if (!is_known)
-        explain_printf(out, ",\"candidates\":[\"%s\",\"%s\"]", explain_fate_key(place->fate),
-                       explain_fate_key(place->or_fate));
+        explain_printf(out, ",\"candidates\":[\"%s\",\"%s\"%s]", explain_fate_key(place->fate),
+                       explain_fate_key(place->or_fate), place->may_have_arrived ? ",\"arrived\"" : "");
     put_side(out, place, 0);
     put_side(out, place, 1);
     bool has_delay = place->fate == EXPLAIN_FATE_COPY || (place->record[0] && place->record[1]);
@@ -109,6 +110,8 @@ void explain_join_member(struct explain_text *out, const struct explain_join_pla
         explain_printf(out, ",\"delay_ns\":%" PRId64, place->delay_ns);
     if (place->is_overtaken)
         explain_put(out, ",\"overtaken\":true");
+    if (place->part_bytes)
+        explain_printf(out, ",\"part_bytes\":%" PRIu32, place->part_bytes);
     if (place->related)
         explain_printf(out, ",\"related\":%" PRIu64, place->related);
     explain_put(out, "}");
@@ -158,6 +161,7 @@ void explain_join_sums_json(struct explain_text *out, const struct explain_join_
     put_way_json(out, &sums->way[1]);
     explain_printf(out, ",\"told_apart_by_icrc\":%s,\"clock\":", sums->has_icrc ? "true" : "false");
     put_clock_json(out, &sums->clock);
+    explain_printf(out, ",\"either_way\":%s", sums->is_either_way ? "true" : "false");
     explain_put(out, "}}\n");
 }
 
@@ -235,6 +239,10 @@ void explain_join_sums(struct explain_text *out, const struct explain_join_summa
     put_way(out, &sums->way[0], 0);
     put_way(out, &sums->way[1], 1);
     put_clock(out, &sums->clock);
+    if (sums->is_either_way)
+        explain_put(out,
+                    "Which end is which is the better guess: packets went one way, then the other, and a "
+                    "clock that runs unevenly explains either\n");
     if (!sums->has_icrc)
         explain_put(out, "Packets are cut: equal ones are told apart without their ICRC\n");
 }
@@ -245,6 +253,27 @@ void explain_join_copy_meaning(struct explain_meaning *m, const struct explain_j
 {
     explain_meaning_clear(m);
     snprintf(m->words, sizeof m->words, "a copy of #%" PRIu64 " that the network made", place->related);
+}
+
+void explain_join_name_segment(struct explain_meaning *m, struct explain_packet *packet)
+{
+    struct explain_segment s;
+    if (packet->kind != EXPLAIN_OTHER || !explain_segment_get(&s, packet))
+        return;
+    packet->kind = EXPLAIN_IWARP;
+    if (m->words[0])
+        return;
+    if (s.len_bytes)
+        snprintf(m->words, sizeof m->words, "%" PRIu32 " bytes of TCP, not read as iWARP", s.len_bytes);
+    else
+        snprintf(m->words, sizeof m->words, "TCP %s%s",
+                 s.is_syn   ? "SYN"
+                 : s.is_fin ? "FIN"
+                 : s.is_rst ? "RST"
+                            : "",
+                 !s.has_ack                         ? ""
+                 : s.is_syn || s.is_fin || s.is_rst ? ", ACK"
+                                                    : "ACK, without data");
 }
 
 /* The cause that a fate is told as. */
@@ -276,7 +305,10 @@ static struct explain_finding *remark(struct explain_meaning *m, const struct ex
 {
     struct explain_why why = {.cause = cause, .sure = place->sure};
     if (place->sure == EXPLAIN_SURE_UNKNOWN)
-        explain_why_doubt(&why, cause, cause_of(place->or_fate), EXPLAIN_CAUSE_NONE);
+        explain_why_doubt(&why, cause, cause_of(place->or_fate),
+                          place->may_have_arrived && place->or_fate != EXPLAIN_FATE_OUTSIDE
+                              ? cause_of(EXPLAIN_FATE_ARRIVED)
+                              : EXPLAIN_CAUSE_NONE);
     explain_why_prove(&why, place->related, place->evidence);
     struct explain_finding *f = explain_remark(m, kind, "", place->number, place->related, "%s", words);
     explain_because(f, &why);
@@ -286,8 +318,10 @@ static struct explain_finding *remark(struct explain_meaning *m, const struct ex
 /* "left A and never came to B", and how sure that is. */
 static void remark_fate(struct explain_meaning *m, const struct explain_join_place *place)
 {
-    char words[160], proof[64] = "", from = name_of(place->from), to = name_of(!place->from);
-    bool has_equal = place->sure == EXPLAIN_SURE_UNKNOWN && place->or_fate == EXPLAIN_FATE_ARRIVED;
+    char words[200], proof[64] = "", part[40] = "", from = name_of(place->from), to = name_of(!place->from);
+    bool has_equal = place->sure == EXPLAIN_SURE_UNKNOWN &&
+                     (place->or_fate == EXPLAIN_FATE_ARRIVED || place->may_have_arrived);
+    const char *equal = has_equal ? " (or it is one with the same bytes that both have)" : "";
     const char *perhaps = place->sure == EXPLAIN_SURE_SHOWN    ? ""
                           : place->sure == EXPLAIN_SURE_LIKELY ? "probably "
                                                                : "perhaps ";
@@ -295,10 +329,14 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
         snprintf(proof, sizeof proof, ": #%" PRIu64 " %s", place->related, place->evidence);
     switch (place->fate) {
     case EXPLAIN_FATE_LOST:
-        snprintf(words, sizeof words, "left %c and never came to %c%s%s", from, to, proof,
-                 has_equal  ? " (or it came, and one with the same bytes did not)"
-                 : *perhaps ? " (or the capture there missed it)"
-                            : "");
+        if (place->part_bytes)
+            snprintf(part, sizeof part, ", but for %" PRIu32 " bytes of it", place->part_bytes);
+        snprintf(words, sizeof words, "left %c and never came to %c%s%s%s", from, to, part, proof,
+                 place->may_have_arrived
+                     ? " (or the capture there missed it, or it came, and one with the same bytes did not)"
+                 : has_equal ? " (or it came, and one with the same bytes did not)"
+                 : *perhaps  ? " (or the capture there missed it)"
+                             : "");
         remark(m, place, EXPLAIN_FIND_LOST_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER, words);
         break;
     case EXPLAIN_FATE_DAMAGED:
@@ -310,11 +348,13 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
         remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
         break;
     case EXPLAIN_FATE_MISSED_HERE:
-        snprintf(words, sizeof words, "came to %c, and %sthe capture at %c misses it", to, perhaps, from);
+        snprintf(words, sizeof words, "came to %c, and %sthe capture at %c misses it%s", to, perhaps, from,
+                 equal);
         remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
         break;
     case EXPLAIN_FATE_COPY:
-        snprintf(words, sizeof words, "%sthe network made a copy of #%" PRIu64, perhaps, place->related);
+        snprintf(words, sizeof words, "%sthe network made a copy of #%" PRIu64 "%s", perhaps, place->related,
+                 equal);
         remark(m, place, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, words);
         break;
     case EXPLAIN_FATE_ARRIVED:

@@ -25,6 +25,9 @@ void explain_join_sums_json(struct explain_text *out, const struct explain_join_
 
 /* The meaning of a packet that the analysis is not shown, as its sender did not send it: a copy. */
 void explain_join_copy_meaning(struct explain_meaning *meaning, const struct explain_join_place *place);
+/* A segment of TCP that the analysis has nothing to say of, as it bears no data of iWARP, gets words, and is
+ * of the kind EXPLAIN_IWARP. */
+void explain_join_name_segment(struct explain_meaning *meaning, struct explain_packet *packet);
 /* Adds what the other capture tells to what the analysis says of a packet: its fate as a finding, and in
  * findings about a packet that was sent again, what happened to the copy before it. */
 void explain_join_remark(struct explain_meaning *meaning, const struct explain_join *join,

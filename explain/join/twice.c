@@ -18,6 +18,7 @@
 #define APART_NS   (2 * NS_PER_MS)   /* between two of them */
 #define SOON_NS    (500 * NS_PER_US) /* before any sender's timer runs out */
 #define FEW        8                 /* of fewer packets all have to be there again */
+#define SELDOM     32                /* a capture misses one of so many, or less */
 #define HEADS_LOOK 64                /* equals before one that are looked at */
 #define ROUND_NS   1000              /* to which the times of some captures are rounded */
 
@@ -162,19 +163,22 @@ static bool is_once_there(const struct doubling *d)
     return both >= FEW && 4 * once >= 3 * both;
 }
 
+/* Of a few sets at least the capture saw the end: where sights lie as far apart as it is long, it sees
+ * none. */
 static bool are_nearly_all(const struct doubling *d)
 {
-    if (d->over > d->packets || d->even < 3 * d->odd)
+    if (d->over > d->packets || d->even < 3 * d->odd || d->even < (d->packets < FEW ? 1 : FEW / 2))
         return false;
     return d->packets >= FEW ? 4 * d->whole >= 3 * d->packets : d->whole > 1 && d->whole == d->packets;
 }
 
 /* Whether what comes from either end does so: who sends all of his requests again, so soon, is not asked
- * to by as many answers. */
+ * to by as many answers. Of what is sent again for a gap, the packets before it are not. */
 static bool are_both_ways(const struct doubling *d)
 {
     bool has_both = false;
-    if (d->most_ns > SOON_NS)
+    bool has_exceptions = d->odd > d->even / SELDOM || d->packets - d->whole > d->packets / SELDOM;
+    if (d->most_ns > SOON_NS || has_exceptions)
         return false;
     for (uint32_t i = 0; i < d->j->lane_count; i++) {
         const struct lane_count *l = &d->lanes[i];

@@ -274,6 +274,36 @@ static void take_llc2(struct explain_cursor *c, uint8_t type)
     }
 }
 
+/* Whether a message of version 2 is one: data of a program may begin alike. It is as long as its parts need,
+ * or has nothing where nothing is to be. What the capture cut off says nothing against it. */
+static bool is_llc2(const struct explain_cursor *c, uint8_t type, uint32_t n)
+{
+    static const uint8_t none[SMCR_MSG_BYTES];
+    const uint8_t *message = c->packet->frame + c->at;
+    uint32_t captured = c->end - c->at;
+    struct smcr_add_link2 a;
+    struct smcr_add_link2_ext e;
+    struct smcr_request_add_link2 r;
+    switch (type) {
+    case SMCR_LLC2_ADD_LINK:
+        if (n == SMCR_MSG_BYTES || captured < SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES)
+            return true;
+        smcr_add_link2_get(&a, message);
+        smcr_add_link2_ext_get(&e, message + SMCR_MSG_BYTES);
+        return memcmp(a.resv64, none, sizeof a.resv64) == 0 ||
+               n == SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES +
+                        smcr_llc2_count(e.rkey_count) * SMCR_RTOKEN2_BYTES;
+    case SMCR_LLC2_REQUEST_ADD_LINK:
+        if (captured < SMCR_REQUEST_ADD_LINK2_BYTES)
+            return true;
+        smcr_request_add_link2_get(&r, message);
+        return memcmp(r.resv160, none, sizeof r.resv160) == 0 ||
+               n == max_u32(SMCR_MSG_BYTES, SMCR_REQUEST_ADD_LINK2_BYTES + r.gid_count * SMCR_GID_BYTES);
+    default:
+        return n == SMCR_MSG_BYTES;
+    }
+}
+
 void explain_take_smc_message(struct explain_cursor *c)
 {
     const uint8_t *message = c->packet->frame + c->at;
@@ -286,7 +316,7 @@ void explain_take_smc_message(struct explain_cursor *c)
         return;
     smcr_llc_head_get(&head, message);
     smcr_llc2_head_get(&head2, message);
-    if (smcr_llc_is_v2(head.type) && smcr_llc2_length(head2.length) == n)
+    if (smcr_llc_is_v2(head.type) && smcr_llc2_length(head2.length) == n && is_llc2(c, head2.type, n))
         take_llc2(&inner, head2.type);
     else if (!smcr_llc_is_v2(head.type) && n == SMCR_MSG_BYTES && head.length == n)
         take_llc1(&inner, head.type);

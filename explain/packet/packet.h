@@ -94,6 +94,16 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
 
 #define EXPLAIN_LAYER_BYTES_MAX 256 /* of every header */
 
+/* The packet's layer of that kind, from number `from` on; NULL: it has none there. */
+static inline const struct explain_layer *explain_layer_from(const struct explain_packet *packet,
+                                                             unsigned from, enum explain_layer_id id)
+{
+    for (unsigned i = from; i < packet->layer_count; i++)
+        if (packet->layers[i].kind->id == id)
+            return &packet->layers[i];
+    return NULL;
+}
+
 static inline bool explain_layer_is_whole(const struct explain_layer *layer)
 {
     return layer->len_bytes == layer->kind->header->len_bytes;

@@ -7,8 +7,9 @@ const OVERSCAN = 8;
 const GAP_PARTS = 40; // a silence this many times the usual one has a row of its own
 const GAP_LEAST = 1000000; // ns
 const LANES_MAX = 8;
+const LABEL_PX = 6.7, LABEL_ENDS_PX = 12, ARROW_PX = 20; // of a label: a letter, both ends; what is to be seen of its arrow
 // A row is a packet's index; below zero -1 - i: the silence before packet i.
-const ladder = { rows: new Int32Array(0), zoom: 2, pool: new Map(), lanes: [], mode: 'auto', isDelta: false };
+const ladder = { rows: new Int32Array(0), zoom: 2, pool: new Map(), lanes: [], mode: 'auto', isDelta: false, laneWidth: 0 };
 
 const flowColour = (flow) => `hsl(${(flow * 137.5) % 360} 55% 50%)`;
 const packetOf = (row) => row < 0 ? -1 - row : row;
@@ -95,6 +96,7 @@ function ladderEnds() {
   byId('end-lanes').replaceChildren(...ladder.lanes.map((name, k) => {
     const [host, ...qp] = name.split(' ');
     const label = common ? '\u2026' + host.slice(common) : host;
+    if (many && qp.length) qp[1] = qp[1].replace(/^0+(?=.)/, ''); // the whole number is in the title
     return make('b', { title: name, style: many ? `left:${lanePart(k)}%;max-width:${96 / ladder.lanes.length}%` : '' },
     label, qp.length ? make(many ? 'small' : 'span', {}, ' ' + qp.join(' ')) : null);
   }));
@@ -129,7 +131,14 @@ function ladderShow(packets) {
   list.style.height = ladder.rows.length * HEIGHTS[ladder.zoom] + 'px';
   chooseLanes(packets);
   ladderEnds();
+  ladder.laneWidth = byId('end-lanes').clientWidth;
   ladderDraw();
+}
+
+// Labels stand where the lanes have room for them.
+function ladderResize() {
+  if (byId('end-lanes').clientWidth === ladder.laneWidth) ladderDraw();
+  else ladderShow(ladder.packets);
 }
 
 function ladderDraw() {
@@ -195,6 +204,16 @@ function responseName(i, name) {
   return (field && wordFor(field, fieldValue(i, layer, field))) || name;
 }
 
+// On its arrow; between lanes so near that it would hide the arrow, beside it, where there is more room.
+function arrowLabel(text, left, right) {
+  if (ladder.lanes.length <= 2) return make('span', { className: 'label' }, text);
+  const needs = text.length * LABEL_PX + LABEL_ENDS_PX + ARROW_PX, room = Math.max(left, 100 - right);
+  if ((right - left) / 100 * ladder.laneWidth >= needs || room < right - left)
+    return make('span', { className: 'label', style: `left:${Math.min(82, Math.max(18, (left + right) / 2))}%` }, text);
+  return make('span', { className: 'label is-beside', title: text, style: `max-width:calc(${room}% - 4px);` +
+    (100 - right >= left ? `left:calc(${right}% + 4px)` : `right:calc(${100 - left}% + 4px)`) }, text);
+}
+
 function ladderRow(row, height) {
   const i = ladder.rows[row], number = model.number[i];
   const classes = ['row', 'cls-' + CLASSES[model.cls[i]], model.dir[i] ? 'left' : 'right'];
@@ -212,8 +231,7 @@ function ladderRow(row, height) {
   make('i', { className: `arrow ${from < to ? 'to-right' : 'to-left'}${isGone ? ' is-gone' : ''}`, style: `left:${left}%;right:${100 - right}%` }));
   node.append(make('span', { className: 'c-n' }, String(number)), make('span', { className: 'c-time' }, timeText(row)), lane);
   if (ladder.zoom === 0) return node;
-  if (model.kind[i]) lane.append(make('span', { className: 'label',
-    style: ladder.lanes.length > 2 ? `left:${Math.min(82, Math.max(18, (left + right) / 2))}%` : '' }, shortLabel(i)));
+  if (model.kind[i]) lane.append(arrowLabel(shortLabel(i), left, right));
   const text = packetWords(i);
   const cell = make('span', { className: 'c-words', title: text });
   if (flowOf.size > 1)

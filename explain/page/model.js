@@ -24,7 +24,7 @@ const CLASS_OF_FINDING = {
   retransmission: 'retransmission', timeout: 'retransmission', read_replay: 'retransmission',
   cm_retry: 'retransmission', duplicate: 'duplicate', reordered: 'duplicate', ghost_ack: 'duplicate',
   nak_sequence: 'nak', selective_ack: 'nak', nak_fatal: 'bad', rnr: 'rnr', cnp: 'cnp', ecn_mark: 'mark', icrc: 'bad',
-  malformed: 'bad', violation: 'bad', cm_reject: 'refused', smc_decline: 'refused', smc_handshake: 'bad', smc_link: 'bad',
+  malformed: 'bad', violation: 'bad', cm_reject: 'refused', smc_decline: 'refused', smc_handshake: 'bad', smc_link: 'bad', smc_message: 'bad',
   smc_refused: 'refused', smc_unasked: 'bad', smc_token: 'bad', smc_sequence: 'bad', smc_cursor: 'bad', smc_write: 'bad',
   smc_after_close: 'bad', smc_lost: 'bad', smc_abort: 'refused',
   iwarp_setup: 'bad', iwarp_refused: 'refused', iwarp_crc: 'bad', iwarp_framing: 'bad', iwarp_sequence: 'bad',

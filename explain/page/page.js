@@ -153,6 +153,7 @@ function drawSummary() {
   byId('summary').replaceChildren(
     fact(files.length === 1 ? 'file' : 'files', make('span', { title: model.files.join('\n') }, name)),
     fact('packets', tables.total.toLocaleString('en') + shown), fact('flows', String(tables.flows.length)),
+    ...(tables.iwarp.length ? [fact('iWARP', String(tables.iwarp.length))] : []),
     fact('span', duration(model.span)),
     fact('begins', model.count ? start.toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '-'),
     fact('findings', ...['note', 'warning', 'error'].map((word, s) => make('span', { className: `badge sev-${SEVERITY[s]}` },
@@ -190,7 +191,8 @@ function drawFlows() {
   if (g.flows)
     byId('flows').append(make('p', { className: 'hint' }, `${g.flows} of the flows ${g.first} to ${g.last} were forgotten for ` +
       'room, those first that were silent longest: what came of them later counts as new flows'));
-  if (!rows.length) byId('flows').append(make('p', { className: 'hint' }, 'no connected queue pairs'));
+  if (!rows.length) byId('flows').append(make('p', { className: 'hint' }, tables.iwarp.length ? 'no queue pairs of RoCE: below are connections of iWARP' :
+    'no connected queue pairs'));
 }
 
 const FINDINGS_STEP = 50; // are in the document at a time, of each kind
@@ -210,7 +212,7 @@ function findingGroup(kind, list) {
   const { key, severity, words: meaning } = findingKinds[kind];
   const group = make('details', { className: 'group sev-' + SEVERITY[severity], data: { key } });
   const only = make('button', { className: 'only', ariaPressed: 'false', title: 'only packets with this finding',
-    data: { kind } }, 'only');
+    ariaLabel: `only packets with the finding ${key.replace(/_/g, ' ')}`, data: { kind } }, 'only');
   group.append(make('summary', { title: meaning }, make('b', {}, key.replace(/_/g, ' ')), make('span', { className: 'badge' },
     String(list.length)), only));
   const byCause = new Map();
@@ -285,21 +287,23 @@ function moveToFinding(step) {
 }
 
 function keys(event) {
-  const typing = event.target.tagName === 'INPUT';
+  const typing = event.target.tagName === 'INPUT' || event.target.tagName === 'SELECT';
+  const isAsking = document.querySelector('dialog[open]') !== null; // which has its own keys
   if (event.key === 'Escape' && note.target) {
     event.preventDefault();
     noteHide();
     return;
   }
-  if (event.key === 'Escape' && !byId('help').open) {
+  if (event.key === 'Escape' && !isAsking) {
     event.preventDefault();
     reset();
     byId('ladder').focus();
     return;
   }
-  if (event.ctrlKey || event.altKey || event.metaKey || typing || byId('help').open) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || typing || isAsking) return;
   const page = Math.max(1, Math.floor(byId('ladder').clientHeight / HEIGHTS[ladder.zoom]) - 1);
-  const inLadder = document.activeElement === byId('ladder') || document.activeElement === document.body;
+  const { activeElement } = document; // the text of a lesson has no keys of its own
+  const inLadder = activeElement === document.body || ['ladder', 'lesson-text'].includes(activeElement.id);
   const anywhere = {
     '/': () => byId('filter').focus(), '+': () => ladderZoom(1), '=': () => ladderZoom(1),
     '-': () => ladderZoom(-1), 'n': () => moveToFinding(1), 'p': () => moveToFinding(-1), '?': () => byId('help').showModal(),
@@ -307,7 +311,7 @@ function keys(event) {
   };
   const there = {
     ArrowDown: () => moveBy(1), ArrowUp: () => moveBy(-1), PageDown: () => moveBy(page), PageUp: () => moveBy(-page),
-    Home: () => moveBy(-Infinity), End: () => moveBy(Infinity),
+    Home: () => moveBy(-Infinity), End: () => moveBy(Infinity), ...(byId('lesson-this') ? { Enter: tourAnswer } : {}),
   };
   const act = anywhere[event.key] || (inLadder && there[event.key]);
   if (!act) return;
@@ -373,7 +377,7 @@ function hands() {
   plotHands(byId('fill'));
   addEventListener('keydown', keys);
   addEventListener('hashchange', recall);
-  new ResizeObserver(later(60, () => { drawPlots(); ladderDraw(); })).observe(byId('centre'));
+  new ResizeObserver(later(60, () => { drawPlots(); ladderResize(); })).observe(byId('centre'));
 }
 
 byId('ladder').dataset.zoom = ladder.zoom;

@@ -10,6 +10,8 @@ const tourWanted = () => new URLSearchParams(location.hash.slice(1)).get('tour')
 const toursOf = (set) => set.dataset.tour.split(' ').filter(Boolean);
 const dataset = datasets.find((set) => toursOf(set).includes(tourWanted())) || datasets[0];
 const tables = JSON.parse(dataset.nextElementSibling.textContent);
+// Flows that showed to be others, as answers came.
+const sameFlow = new Map(tables.same.map(([index, flow, turned]) => [index, { flow, turned }]));
 
 function unescape(text) {
   const letters = { l: '<', n: '\n', t: '\t', r: '\r', '\\': '\\' };
@@ -123,6 +125,11 @@ function readLines() {
     if (text.charCodeAt(p - 1) !== 32) skip();
     model.flow[i] = int();
     model.dir[i] = int();
+    const same = sameFlow.get(model.flow[i]);
+    if (same) {
+      model.flow[i] = same.flow;
+      model.dir[i] ^= same.turned;
+    }
     if (isNone()) {
       p += 2;
     } else {

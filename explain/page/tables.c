@@ -162,6 +162,20 @@ static const char *service_name(uint8_t service)
     return "?";
 }
 
+/* Flows that showed to be others: [index, index of the other, 1 where its direction 0 is the other's 1]. */
+static void put_same(struct explain_text *out, const struct explain_analysis *analysis)
+{
+    const char *comma = "";
+    explain_put(out, "],\n\"same\":[");
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++) {
+        struct explain_same same = explain_analysis_flow_is(analysis, i);
+        if (same.flow == i)
+            continue;
+        explain_printf(out, "%s[%u,%u,%d]", comma, i, same.flow, same.is_turned);
+        comma = ",";
+    }
+}
+
 void explain_html_put_flows(struct explain_text *out, const struct explain_analysis *analysis)
 {
     const char *comma = "";
@@ -194,6 +208,7 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
         explain_put(out, "}");
         comma = ",\n";
     }
+    put_same(out, analysis);
     const struct explain_forgotten *g = explain_analysis_forgotten(analysis);
     explain_printf(out, "],\n\"forgotten\":{\"flows\":%u,\"first\":%u,\"last\":%u}", g->count, g->first,
                    g->last);

@@ -28,7 +28,7 @@ const TOURS = [
     { at: 1, say: 'A SEND needs a receive that the program at the other end has posted. Here it has posted none yet.' },
     { at: 1, ask: 'Which packet says so?', packet: [2], hint: 'It is the answer.',
       because: 'Packet 2 is an RNR NAK: "receiver not ready". It also says how long to wait.' },
-    { at: 2, ask: 'How long is the sender asked to wait, in milliseconds? Look at the syndrome.', number: 10.24,
+    { at: 2, ask: 'How long is the sender asked to wait, in milliseconds? Look at the syndrome.', number: 10.24, unit: 'ms',
       hint: 'It stands in the words of packet 2, and in the field aeth.syndrome.',
       because: '10.24 ms. The lower five bits of the syndrome are a code for it.' },
     { at: 3, ask: 'Did the sender wait long enough?', choices: ['Yes, 13.4 ms', 'No, it sent at once', 'It never sent again'],
@@ -53,7 +53,7 @@ const TOURS = [
     { at: 51, ask: 'Which packet shows that a part of the answer is missing before it?', packet: [51],
       hint: 'Follow the PSNs of the answers.', because: 'After PSN 0x003020 comes 0x003022: the third answer was lost.' },
     { at: 55, say: 'Nobody sends a NAK for an answer. The sender of the request notices by itself, and asks for what is missing.' },
-    { at: 55, ask: 'How many bytes does it ask for now?', number: 2452, hint: 'The RETH of packet 55 says it: dma_len.',
+    { at: 55, ask: 'How many bytes does it ask for now?', number: 2452, unit: 'bytes', hint: 'The RETH of packet 55 says it: dma_len.',
       because: '2452 bytes: 4500 less the 2048 that had come. The address and the PSN moved on by as much.' },
     { at: 57, say: 'The answer goes on with the third of five packets.' }] },
   { key: 'atomic', title: 'An atomic is sent twice', steps: [
@@ -83,7 +83,7 @@ const TOURS = [
     { at: 33, ask: 'Which packet asks the sender to slow down?', packet: [33], hint: 'CNP: congestion notification packet.',
       because: 'Packet 33 is a CNP. It goes to the queue pair whose packets were marked.' },
     { at: 35, say: 'One packet follows at once. Then the sender waits: look at the time of packet 36.' },
-    { at: 36, ask: 'About how long was the pause, in whole milliseconds?', number: 10, hint: 'From packet 35 to packet 36.',
+    { at: 36, ask: 'About how long was the pause, in whole milliseconds?', number: 10, unit: 'ms', hint: 'From packet 35 to packet 36.',
       because: '10 ms: its rate was cut, so the next packets had to wait. Nothing was lost, and nothing is sent again.' }] },
   { key: 'smcr', title: 'SMC-R survives a cut link', steps: [
     { at: 1, say: 'SMC-R gives TCP programs RDMA. Proposal, Accept and Confirm agree on queue pairs and buffers.' },
@@ -92,7 +92,7 @@ const TOURS = [
     { at: 35, say: '3000 bytes are written over link 1, with a CDC message that tells of them. Then link 1 is cut: they never arrive.' },
     { at: 39, ask: 'Which packet is the first of the connection on its new link?', packet: [39],
       hint: 'Failover validation.', because: 'A CDC with the failover flag: it names the last message that surely arrived, number 1.' },
-    { at: 40, ask: 'How many bytes are written again?', number: 3000, hint: 'Packets 40 to 42.',
+    { at: 40, ask: 'How many bytes are written again?', number: 3000, unit: 'bytes', hint: 'Packets 40 to 42.',
       because: 'Bytes 10000 to 12999: what the first link took with it. The program noticed nothing but a delay.' },
     { at: 44, say: 'DELETE LINK tells the other end that link 1 is gone. Later a new link takes its place.' }] },
 ];
@@ -123,8 +123,10 @@ function tourBegin(tour) {
   Object.assign(lesson, { tour, step: 0, right: 0, asked: 0 });
   byId('lesson').hidden = false;
   tourStep(0);
+  if (matchMedia('(max-width: 700px)').matches) byId('lesson').scrollIntoView(); // one column: it is far below
 }
 
+// The focus goes with the step: to its text, which a screen reader then says, and behind which Tab finds the answers.
 function tourStep(to) {
   const { tour } = lesson;
   lesson.step = to;
@@ -137,12 +139,14 @@ function tourStep(to) {
         make('button', { id: 'lesson-back', disabled: to === 0, onclick: () => tourStep(to - 1) }, 'back'),
         make('button', { id: 'lesson-next', onclick: () => (last ? tourDialog() : tourStep(to + 1)) }, last ? 'other lessons' : 'next'),
         make('button', { id: 'lesson-end', title: 'end the lesson', ariaLabel: 'end the lesson', onclick: tourEnd }, '×'))),
-    make('p', { id: 'lesson-text' }, ...linked(step.ask || step.say)),
+    make('p', { id: 'lesson-text', tabIndex: -1 }, ...linked(step.ask || step.say)),
     ...(step.ask ? question(step) : []), make('p', { id: 'lesson-answer', role: 'status' }));
+  byId('lesson-text').focus({ preventScroll: true });
 }
 
 function tourEnd() {
   byId('lesson').hidden = true;
+  byId('lesson').replaceChildren(); // its buttons are asked for by their ids
   lesson.tour = null;
   remember();
 }
@@ -156,12 +160,35 @@ function question(step) {
       make('button', { data: { choice: k }, onclick: () => tell(step, k === 0) }, text)))];
   }
   if (step.packet)
-    return [make('p', {}, 'Choose it in the ladder, then ', make('button', { id: 'lesson-this', onclick: () =>
-      tell(step, isRight(step)) }, 'this one'))];
+    return [make('p', {}, 'Choose it in the ladder, then ', make('button', { id: 'lesson-this', onclick: tourAnswer }, 'this one'),
+      ' or Enter')];
   const input = make('input', { id: 'lesson-number', ariaLabel: 'your answer', autocomplete: 'off', size: 12 });
-  const check = () => tell(step, input.value.trim() !== '' && Number(input.value.trim()) === step.number);
+  const check = () => tell(step, numberIn(input.value, step.unit) === step.number);
   input.addEventListener('keydown', (event) => { if (event.key === 'Enter') check(); });
   return [make('p', {}, input, ' ', make('button', { id: 'lesson-check', onclick: check }, 'check'))];
+}
+
+// What a unit measures, and how many of the smallest it is.
+const UNITS = {
+  ns: ['time', 1], us: ['time', 1e3], 'µs': ['time', 1e3], 'μs': ['time', 1e3], ms: ['time', 1e6], s: ['time', 1e9],
+  milliseconds: ['time', 1e6], seconds: ['time', 1e9], b: ['data', 1], bytes: ['data', 1], kb: ['data', 1e3], mb: ['data', 1e6],
+};
+
+// 10.24 ms, 10240 µs, 2452 bytes, 2,452 and 0xF0A097 are numbers, as people write them, in the unit that is asked for. NaN:
+// it is none, or a measure of something else. A word that is no unit ("15 packets") changes nothing.
+function numberIn(text, unit) {
+  const found = /^(0x[0-9a-f]+|[0-9][0-9,]*(?:\.[0-9]+)?)\s*([a-zµμ]*)$/i.exec(text.trim());
+  if (!found) return NaN;
+  const number = Number(found[1].replace(/,(?=[0-9]{3}\b)/g, '')), word = found[2].toLowerCase();
+  if (!Object.hasOwn(UNITS, word)) return number;
+  const [kind, size] = UNITS[word], [kindAsked, sizeAsked] = UNITS[unit] || [];
+  return kind === kindAsked ? Number((number * size / sizeAsked).toPrecision(12)) : NaN;
+}
+
+// With the packet that is chosen in the ladder.
+function tourAnswer() {
+  const step = lesson.tour.steps[lesson.step];
+  tell(step, isRight(step));
 }
 
 // A packet is named by its number, or by a finding that it has.

@@ -149,12 +149,13 @@ static int note_answer(struct explain_learned *q, size_t i)
 /* The QPNs of both ends, as far as the flow knows them by the end of the capture. */
 static void learn_qpns(const struct explain_tape *tape, struct explain_learned *q, size_t i, bool is_sent)
 {
-    const struct explain_taped *t = &tape->packets[i];
-    const struct explain_flow *flow = explain_analysis_flow(tape->analysis, t->flow);
+    unsigned direction;
+    const struct explain_flow *flow =
+        explain_analysis_flow(tape->analysis, explain_tape_flow(tape, i, &direction));
     if (!flow)
         return;
-    q->qpn = flow->qpn[is_sent ? t->direction : !t->direction];
-    q->peer_qpn = flow->qpn[is_sent ? !t->direction : t->direction];
+    q->qpn = flow->qpn[is_sent ? direction : !direction];
+    q->peer_qpn = flow->qpn[is_sent ? !direction : direction];
 }
 
 /* Gives the packet to the queue pair that it is of, which is made when it is new, and notes what it tells. */
@@ -168,7 +169,8 @@ static int assign(const struct explain_tape *tape, struct explain_endpoint *e, s
     bool names_source = p.roce.op->flags & ROCE_PKT_DETH;
     uint32_t qps_before = e->qp_count;
     uint32_t qpn = names_source && is_sent ? p.roce.deth.src_qpn : p.roce.bth.dest_qpn;
-    int64_t qp = qp_of(e, p.roce.bth.opcode >> 5, tape->packets[i].flow, qpn);
+    unsigned direction;
+    int64_t qp = qp_of(e, p.roce.bth.opcode >> 5, explain_tape_flow(tape, i, &direction), qpn);
     if (qp < 0)
         return (int)qp;
     struct explain_learned *q = &e->qps[qp];

@@ -74,9 +74,10 @@ static int psn_index(const struct explain_rewriter *w, size_t i, const struct ex
 {
     if (!is_response(p))
         return to_index(w->scenario, &p->roce.dst, p->roce.bth.dest_qpn);
-    const struct explain_taped *t = &w->tape->packets[i];
-    const struct explain_flow *flow = explain_analysis_flow(w->tape->analysis, t->flow);
-    return flow ? to_index(w->scenario, &p->roce.src, flow->qpn[t->direction]) : -1;
+    unsigned direction;
+    const struct explain_flow *flow =
+        explain_analysis_flow(w->tape->analysis, explain_tape_flow(w->tape, i, &direction));
+    return flow ? to_index(w->scenario, &p->roce.src, flow->qpn[direction]) : -1;
 }
 
 static void rewrite_transport(const struct explain_rewriter *w, size_t i, const struct explain_packet *p,

@@ -47,7 +47,7 @@ static void put_link(uint8_t *bytes, const struct roce_pkt *pkt)
 }
 
 /* Copies the record, as the tape holds it. False: no memory. */
-static bool copy(struct explain_taped *taped, const struct explain_packet *packet)
+static bool copy(struct explain_taped *taped, const struct explain_packet *packet, enum net_link captured)
 {
     bool is_roce = packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM;
     uint32_t link = is_roce ? link_bytes(&packet->roce) : 0, skipped = is_roce ? packet->l3_offset : 0;
@@ -57,6 +57,7 @@ static bool copy(struct explain_taped *taped, const struct explain_packet *packe
     *taped = (struct explain_taped){.bytes = malloc(link + packet->len_bytes - skipped + 1),
                                     .len_bytes = link + packet->len_bytes - skipped,
                                     .wire_bytes = link + packet->wire_bytes - skipped,
+                                    .link = is_roce ? NET_LINK_ETHERNET : captured,
                                     .time_ns = packet->time_ns};
     if (!taped->bytes)
         return false;
@@ -76,7 +77,7 @@ int explain_tape_add(struct explain_tape *tape, const struct net_capture_record 
         return -ENOMEM;
     struct explain_taped *taped = &tape->packets[tape->count];
     explain_dissect(&packet, record, tape->count + 1);
-    if (!copy(taped, &packet))
+    if (!copy(taped, &packet, record->link))
         return -ENOMEM;
     tape->count++;
     explain_analysis_next(tape->analysis, &packet, &meaning);
@@ -98,10 +99,23 @@ void explain_tape_free(struct explain_tape *tape)
 void explain_tape_packet(const struct explain_tape *tape, size_t i, struct explain_packet *packet)
 {
     const struct explain_taped *t = &tape->packets[i];
-    struct net_capture_record record = {
-        .data = t->bytes, .len_bytes = t->len_bytes, .wire_bytes = t->wire_bytes, .time_ns = t->time_ns};
+    struct net_capture_record record = {.data = t->bytes,
+                                        .len_bytes = t->len_bytes,
+                                        .wire_bytes = t->wire_bytes,
+                                        .time_ns = t->time_ns,
+                                        .link = t->link};
     explain_dissect(packet, &record, i + 1);
     for (unsigned k = 0; k < packet->layer_count; k++) /* what the capture cut cannot be replayed */
         if (!explain_layer_is_whole(&packet->layers[k]))
             packet->layer_count = k;
+}
+
+uint32_t explain_tape_flow(const struct explain_tape *tape, size_t i, unsigned *direction)
+{
+    const struct explain_taped *t = &tape->packets[i];
+    struct explain_same same = {.flow = t->flow};
+    if (t->flow)
+        same = explain_analysis_flow_is(tape->analysis, t->flow);
+    *direction = t->direction ^ same.is_turned;
+    return same.flow;
 }

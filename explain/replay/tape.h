@@ -9,11 +9,12 @@
 #include "explain/analysis.h"
 
 struct explain_taped {
-    uint8_t *bytes; /* owned by the tape; an Ethernet frame, without the tunnel that it came in */
+    uint8_t *bytes; /* owned by the tape; of RoCE an Ethernet frame, without the tunnel that it came in */
     uint32_t len_bytes, wire_bytes;
+    enum net_link link; /* Ethernet; of what is no RoCE, as it was captured */
     uint64_t time_ns;
-    uint32_t flow;     /* of the analysis, from 1; 0: datagrams, and what is no RoCE */
-    uint8_t direction; /* of the flow */
+    uint32_t flow; /* of the analysis when it came; explain_tape_flow(). 0: datagrams, and what is no RoCE */
+    uint8_t direction; /* of that flow */
 };
 
 /* All zero: empty. */
@@ -29,5 +30,7 @@ void explain_tape_free(struct explain_tape *tape);
 
 /* Takes packet `i` (from 0) apart; pointers lead into the tape. */
 void explain_tape_packet(const struct explain_tape *tape, size_t i, struct explain_packet *packet);
+/* The flow that packet `i` is of, as all of the capture tells it (0: none), and its direction. */
+uint32_t explain_tape_flow(const struct explain_tape *tape, size_t i, unsigned *direction);
 
 #endif

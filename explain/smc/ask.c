@@ -8,8 +8,11 @@ struct smc_request *explain_smc_ask(struct smc_view *v, uint8_t type, bool is_du
 {
     struct smc_request *r = &v->group->requests[v->side][type];
     uint8_t *open = &v->group->links[v->link].open[v->side][type];
-    *r = (struct smc_request){
-        .number = v->packet->number, .time_ns = v->packet->time_ns, .link = v->link, .is_due = is_due};
+    *r = (struct smc_request){.number = v->packet->number,
+                              .time_ns = v->packet->time_ns,
+                              .link = v->link,
+                              .is_due = is_due,
+                              .lost = v->group->lost[v->side]};
     *open += *open < UINT8_MAX;
     return r;
 }

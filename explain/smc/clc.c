@@ -443,14 +443,6 @@ static void take_decline(struct smc_view *v, const struct explain_layer *layer, 
         h->number = 0;
 }
 
-static const struct explain_layer *layer_of(const struct smc_view *v, enum explain_layer_id id)
-{
-    for (unsigned i = 0; i < v->packet->layer_count; i++)
-        if (v->packet->layers[i].kind->id == id)
-            return &v->packet->layers[i];
-    return NULL;
-}
-
 static void say_gid(struct smc_view *v, const uint8_t bytes[16], const char *before)
 {
     char text[NORNIC_ADDR_STR_SIZE];
@@ -527,7 +519,7 @@ static void say_proposal2(struct smc_view *v, const struct explain_layer *layer)
     explain_smc_say(v, "SMCv2 CLC Proposal: ");
     say_offers(v, &p);
     const char *before = say_eids(v);
-    const struct explain_layer *extension = layer_of(v, EXPLAIN_LAYER_CLC2_EXTENSION);
+    const struct explain_layer *extension = explain_layer_from(v->packet, 0, EXPLAIN_LAYER_CLC2_EXTENSION);
     bool has_gid = extension && explain_layer_has(extension, "gid");
     if (has_gid) {
         smcr_proposal2_ext_get(&ext, explain_layer_bytes(v->packet, extension, room));

@@ -422,12 +422,14 @@ static void delete_rkey(struct smc_view *v, const struct smc_message *msg)
     }
 }
 
+/* Other user data may be those of a later request, which the capture lacks. */
 static void test_link(struct smc_view *v, const struct smc_message *msg, const struct smc_request *asked)
 {
-    if (asked && asked->has_user_data && explain_smc_message_has(msg, "user_data") &&
+    if (asked && asked->has_user_data && asked->lost == v->group->lost[!v->side] &&
+        explain_smc_message_has(msg, "user_data") &&
         memcmp(asked->user_data, msg->test_link.user_data, sizeof asked->user_data) != 0)
-        explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-28", 0, asked->number,
-                       "other user data than in the request");
+        explain_smc_doubt(v, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-28", asked->number,
+                          "other user data than in the request");
 }
 
 /* What is known of the group too. */

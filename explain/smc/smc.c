@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "explain/smc/world.h"
 #include "roce/psn.h"
+#include "smcr/llc2_wire.h"
 
 /* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
 static bool is_out_of_turn(struct smc_view *v, uint32_t psn)
@@ -106,6 +107,24 @@ static const struct explain_layer *message_in(const struct explain_packet *p)
     return NULL;
 }
 
+/* A SEND on a link that begins as a message of version 2, with its own length, and cannot be one. Elsewhere
+ * it is what a program sends. What does not even begin so may be of a program that uses the QPNs again. */
+static void take_no_message(struct smc_view *v)
+{
+    const struct roce_pkt *pkt = &v->packet->roce;
+    const uint8_t *end = v->packet->frame + v->packet->len_bytes;
+    struct smcr_llc2_head head;
+    if (pkt->bth.opcode != ROCE_OP_SEND_ONLY || end - pkt->payload < SMCR_LLC2_HEAD_BYTES)
+        return;
+    smcr_llc2_head_get(&head, pkt->payload);
+    const char *name = smcr_llc2_type_name(head.type);
+    if (!smcr_llc_is_v2(head.type) || !name || smcr_llc2_length(head.length) != pkt->payload_bytes)
+        return;
+    explain_smc_say(v, ": SMCv2 LLC %s that cannot be", name);
+    explain_remark(v->m, EXPLAIN_FIND_SMC_MESSAGE, "", 0, 0, "%s of %u bytes: its parts want another length",
+                   name, pkt->payload_bytes);
+}
+
 static void take_roce(struct smc_view *v)
 {
     const struct explain_packet *p = v->packet;
@@ -124,6 +143,8 @@ static void take_roce(struct smc_view *v)
     const struct explain_layer *message = flags & ROCE_PKT_SEND ? message_in(p) : NULL;
     if (message)
         take_message(v, message);
+    else if (v->group && !v->is_repeat && flags & ROCE_PKT_SEND)
+        take_no_message(v);
 }
 
 #define TCP_FLAGS_OFFSET 13

@@ -69,8 +69,9 @@ struct smc_request {
     uint64_t number, time_ns; /* number 0: none */
     unsigned link;            /* slot */
     bool is_due;              /* it must be answered */
-    uint32_t rkey;            /* of CONFIRM RKEY: which RMB its continuations are about */
-    bool has_user_data;       /* of TEST LINK, as far as the capture holds it: */
+    uint32_t lost;      /* of the sender, when it asked: how often packets arrived that the capture lacks */
+    uint32_t rkey;      /* of CONFIRM RKEY: which RMB its continuations are about */
+    bool has_user_data; /* of TEST LINK, as far as the capture holds it: */
     uint8_t user_data[16];
 };
 

@@ -63,9 +63,18 @@ bool explain_is_timed(const struct explain_flow *flow)
     return !flow || !flow->skew_ns;
 }
 
+/* 0: there is none. */
+static uint64_t first_of(uint64_t a_ns, uint64_t b_ns)
+{
+    return !a_ns || !b_ns ? max_u64(a_ns, b_ns) : min_u64(a_ns, b_ns);
+}
+
 double explain_goodput(const struct explain_flow_numbers *numbers, unsigned direction)
 {
-    uint64_t ns = numbers->last_ns - numbers->first_ns;
+    const struct explain_way_numbers *way = numbers->way;
+    uint64_t first_ns = first_of(way[0].first_ns, way[1].first_ns);
+    uint64_t last_ns = max_u64(way[0].last_ns, way[1].last_ns);
+    uint64_t ns = last_ns > first_ns ? last_ns - first_ns : 0;
     return ns ? (double)numbers->way[direction].bytes * 8 * 1e9 / (double)ns : 0;
 }
 
@@ -365,17 +374,46 @@ static void note_holes(struct explain_flow_numbers *shown, const struct explain_
         shown->is_holey |= m->remarks[i].why.cause == EXPLAIN_CAUSE_CAPTURE_DROPPED;
 }
 
+static void move_operations(struct way *way, uint32_t flow, unsigned direction)
+{
+    for (unsigned i = 0; i < way->open_count; i++) {
+        way->open[i].is.flow = flow;
+        way->open[i].is.direction = direction;
+    }
+}
+
+/* What was reckoned of two directions goes with them. A flow beyond those that have numbers gives none. */
+static void exchange(struct explain_numbers *numbers, const struct explain_exchange *e)
+{
+    struct flow_state *a = state_of(numbers, e->flow[0]), *b = state_of(numbers, e->flow[1]);
+    if (a && b) {
+        swap_values(a->way[e->way[0]], b->way[e->way[1]]);
+        swap_values(a->shown.way[e->way[0]], b->shown.way[e->way[1]]);
+        move_operations(&a->way[e->way[0]], e->flow[0], e->way[0]);
+        move_operations(&b->way[e->way[1]], e->flow[1], e->way[1]);
+        a->shown.is_holey = b->shown.is_holey = a->shown.is_holey || b->shown.is_holey;
+    } else if (a || b) {
+        struct flow_state *s = a ? a : b;
+        unsigned way = e->way[a ? 0 : 1];
+        s->way[way] = (struct way){0};
+        s->shown.way[way] = (struct explain_way_numbers){0};
+    }
+}
+
 unsigned explain_numbers_take(struct explain_numbers *numbers, const struct explain_packet *packet,
                               const struct explain_meaning *m, struct explain_operation *done, unsigned max)
 {
+    if (m->exchanged.flow[0])
+        exchange(numbers, &m->exchanged);
     struct flow_state *state = state_of(numbers, m->flow);
     const struct roce_pkt *pkt = &packet->roce;
     if (!state || m->is_copy || packet->verdict != ROCE_RX_TAKEN || !(pkt->op->flags & ROCE_PKT_DEFINED) ||
         pkt->op->flags & ROCE_PKT_CNP || packet->kind == EXPLAIN_CM)
         return 0;
-    if (!state->shown.first_ns)
-        state->shown.first_ns = packet->time_ns;
-    state->shown.last_ns = max_u64(state->shown.last_ns, packet->time_ns);
+    struct explain_way_numbers *sender = &state->shown.way[m->direction];
+    if (!sender->first_ns)
+        sender->first_ns = packet->time_ns;
+    sender->last_ns = max_u64(sender->last_ns, packet->time_ns);
     note_holes(&state->shown, m);
     if (pkt->op->flags & ROCE_PKT_DETH) { /* it is not answered */
         state->shown.way[m->direction].requests++;

@@ -36,11 +36,12 @@ struct explain_way_numbers {
     uint64_t bytes;                 /* of messages and READ answers, once each */
     uint32_t most_psns;             /* outstanding at once */
     uint64_t pauses, paused_ns;     /* silences that a timeout or the wait after an RNR NAK ended */
+    uint64_t first_ns,
+        last_ns; /* when the first packet that the end sent was seen, and the latest; 0: none was */
 };
 
 struct explain_flow_numbers {
     struct explain_way_numbers way[2];
-    uint64_t first_ns, last_ns;
     bool is_holey; /* the capture misses packets of it */
 };
 
@@ -67,7 +68,8 @@ enum explain_cause explain_pause_of(const struct explain_meaning *meaning, uint6
  * as that is known by then (NULL: nothing is). Whatever shows a latency asks this, and is_untimed. */
 bool explain_is_timed(const struct explain_flow *flow);
 
-/* Bits a second of what was carried once, over the time of the flow; 0: it has no length. */
+/* Bits a second of what was carried once, over the time of the flow, from the first packet of either end to
+ * the last; 0: it has no length. */
 double explain_goodput(const struct explain_flow_numbers *numbers, unsigned direction);
 
 #endif

@@ -21,7 +21,10 @@ static void note(struct explain_story_count *c, uint64_t number, bool is_likely)
 
 void explain_story_finding(struct explain_story *story, const struct explain_finding *f)
 {
-    note(&story->found[f->kind], f->number, false);
+    bool is_on_way = f->kind == EXPLAIN_FIND_LOST_ON_WAY || f->kind == EXPLAIN_FIND_DAMAGED_ON_WAY;
+    note(&story->found[f->kind], f->number, is_on_way && f->why.sure == EXPLAIN_SURE_LIKELY);
+    story->found[f->kind].perhaps +=
+        is_on_way && f->why.cause == EXPLAIN_CAUSE_UNKNOWN && f->why.sure == EXPLAIN_SURE_UNKNOWN;
     story->missing += f->packets;
     story->late += f->kind == EXPLAIN_FIND_REORDERED;
 }
@@ -243,7 +246,7 @@ struct list {
     bool has_any;
 };
 
-/* "4 NAKs (first: #3, 1 likely)". */
+/* "4 NAKs (first: #3, 1 likely)"; of packets on their way also "1 perhaps". */
 static void put_counted(struct explain_text *out, const struct explain_story_count *c, const char *one,
                         const char *many)
 {
@@ -253,6 +256,10 @@ static void put_counted(struct explain_text *out, const struct explain_story_cou
         explain_put(out, ", likely");
     else if (c->likely)
         explain_printf(out, ", %" PRIu64 " likely", c->likely);
+    if (c->perhaps == c->count)
+        explain_put(out, ", perhaps");
+    else if (c->perhaps)
+        explain_printf(out, ", %" PRIu64 " perhaps", c->perhaps);
     explain_put(out, ")");
 }
 
@@ -335,8 +342,8 @@ static void put_further(struct explain_text *out, const struct explain_story *st
         {EXPLAIN_FIND_MALFORMED, "packet is malformed", "packets are malformed"},
         {EXPLAIN_FIND_VIOLATION, "rule is broken", "times a rule is broken"},
         {EXPLAIN_FIND_REORDERED, "packet was overtaken", "packets were overtaken"},
-        {EXPLAIN_FIND_CAPTURE_GAP, "gap in the PSNs was acknowledged all the same",
-         "gaps in the PSNs were acknowledged all the same"},
+        {EXPLAIN_FIND_CAPTURE_GAP, "gap in a capture was none on the wire",
+         "gaps in captures were none on the wire"},
         {EXPLAIN_FIND_MISSING_ACK, "request has no answer here", "requests have no answer here"},
         {EXPLAIN_FIND_GHOST_ACK, "answer is to nothing that is here", "answers are to nothing that is here"},
         {EXPLAIN_FIND_ECN_MARK, "packet was marked by a switch", "packets were marked by switches"},
@@ -348,6 +355,8 @@ static void put_further(struct explain_text *out, const struct explain_story *st
         {EXPLAIN_FIND_SMC_DECLINE, "SMC-R offer was declined: plain TCP",
          "SMC-R offers were declined: plain TCP"},
         {EXPLAIN_FIND_SMC_HANDSHAKE, "CLC message is wrong", "CLC messages are wrong"},
+        {EXPLAIN_FIND_SMC_MESSAGE, "message is no LLC or CDC message that can be",
+         "messages are no LLC or CDC messages that can be"},
         {EXPLAIN_FIND_SMC_LINK, "link is not what was announced", "links are not what was announced"},
         {EXPLAIN_FIND_SMC_LINK_GONE, "link was deleted", "links were deleted"},
         {EXPLAIN_FIND_SMC_REFUSED, "LLC request was refused", "LLC requests were refused"},

@@ -16,7 +16,8 @@ struct explain_story {
     uint64_t explained, explained_first_ns, explained_last_ns; /* those that are not of other protocols */
     uint64_t unread, unread_number; /* of RoCE, cut within their headers; and the first of these */
     struct explain_story_count {
-        uint64_t count, likely; /* in all, and those of which the cause is likely */
+        uint64_t count, likely; /* in all, and those of which the cause is likely, */
+        uint64_t perhaps;       /* or, of packets that were lost or damaged, cannot be told */
         uint64_t number;        /* of the packet that shows the first */
     } found[EXPLAIN_FINDING_COUNT], restarts[EXPLAIN_CAUSE_COUNT];
     uint64_t sack_number; /* the newest selective acknowledgement for which something was sent again */

@@ -12,7 +12,7 @@
 static bool param_is_good(const struct roce_cm_id *id, const struct nornic_conn_param *param)
 {
     size_t max_bytes = id->space == NORNIC_PS_UDP ? ROCE_CM_SIDR_REQ_USER_BYTES : ROCE_CM_REQ_USER_BYTES;
-    return param->retry_count <= 7 && param->rnr_retry_count <= 7 &&
+    return param->retry_count <= 7 && param->rnr_retry_count <= 7 && param->ack_timeout <= 31 &&
            param->responder_resources <= NORNIC_MAX_RD_ATOMIC &&
            param->initiator_depth <= NORNIC_MAX_RD_ATOMIC &&
            roce_cm_private_fits(param->private_data, param->private_data_len, max_bytes);
@@ -74,6 +74,7 @@ int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, st
     int err = 0;
     take_route(id, route);
     take_param(id, param);
+    roce_cm_take_options(id, param);
     id->was_used = true;
     if (!datagrams || qp) /* asking for a QPN takes no QP */
         err = roce_cm_qp_bind(id, qp, param);

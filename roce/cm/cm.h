@@ -160,9 +160,10 @@ struct roce_cm_endpoints {
 };
 void roce_cm_id_endpoints(const struct roce_cm_id *id, struct roce_cm_endpoints *out);
 
-/* Takes requests for `port` (0: one that is free; see the endpoints) of an address of the device, or of all
- * of them (NULL). At most `backlog` requests wait for an answer of the application; more are dropped, so
- * that their senders try again. 0, -EINVAL or -EADDRINUSE. */
+/* Takes requests for `port` (0: one that is free; see the endpoints) of an address of the device, of all IPv4
+ * addresses (0.0.0.0) that nobody else listens to, or of all (NULL) that are left. At most `backlog` requests
+ * wait for an answer of the application; more are dropped, so that their senders try again. 0, -EINVAL or
+ * -EADDRINUSE. */
 int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
 
 /* User's bytes in the private data of a REQ and a SIDR_REQ, after the addresses (ROCE-CM-61). */

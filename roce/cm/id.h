@@ -23,7 +23,7 @@ struct roce_cm_terms {
     uint8_t responder_resources; /* max_dest_rd_atomic */
     uint8_t initiator_depth;     /* max_rd_atomic */
     uint8_t retry_count, rnr_retry_count;
-    uint8_t ack_timeout; /* of our QP's timer (ROCE-CM-33) */
+    uint8_t ack_timeout; /* of our QP's timer (ROCE-CM-33), unless the application has named one */
     uint8_t path_mtu;
     uint32_t rq_psn, sq_psn; /* ROCE-CM-30 */
 };
@@ -46,6 +46,8 @@ struct roce_cm_id {
     struct nornic_addr local_addr;
     uint16_t local_port, remote_port;
     uint64_t service_id;
+    bool has_ack_timeout; /* the application's */
+    uint8_t ack_timeout;
 
     /* a listener, and the requests that wait for its application */
     struct roce_cm_link by_service;
@@ -237,6 +239,8 @@ void roce_cm_stale(struct roce_cm_id *id, uint64_t now_ns);
 
 /* --- QPs: qp.c --- */
 
+/* What the application wants for what it sends on this connection: ToS and the ACK timer. */
+void roce_cm_take_options(struct roce_cm_id *id, const struct nornic_conn_param *param);
 /* The QP, or the QPN that the application names, becomes the id's. 0, -EINVAL or -EADDRINUSE. */
 int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param);
 void roce_cm_qp_unbind(struct roce_cm_id *id);
@@ -251,7 +255,7 @@ int roce_cm_sidr_accept(struct roce_cm_id *id, const struct nornic_conn_param *p
 int roce_cm_sidr_reject(struct roce_cm_id *id, const void *data, uint8_t len_bytes, uint64_t now_ns);
 
 /* Whether private data of a call has at most `max_bytes` and is there. */
-static inline bool roce_cm_private_fits(const void *data, uint8_t len_bytes, size_t max_bytes)
+static inline bool roce_cm_private_fits(const void *data, size_t len_bytes, size_t max_bytes)
 {
     return len_bytes <= max_bytes && (data || len_bytes == 0);
 }

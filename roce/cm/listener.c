@@ -36,20 +36,22 @@ void roce_cm_child_settle(struct roce_cm_id *child)
         roce_cm_child_remove(child);
 }
 
+static const struct nornic_addr any, any_v4 = {{[10] = 0xff, [11] = 0xff}};
+
 struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr)
 {
-    static const struct nornic_addr any;
     struct roce_cm_id *id = roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, addr));
+    if (!id && nornic_addr_is_v4(addr))
+        id = roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any_v4));
     return id ? id : roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any));
 }
 
 uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
 {
-    static const struct nornic_addr any;
     uint32_t first = (uint32_t)(roce_cm_random(cm) % PORT_COUNT);
     for (uint32_t i = 0; i < PORT_COUNT; i++) {
         uint16_t port = (uint16_t)(PORT_FIRST + (first + i) % PORT_COUNT);
-        if (!roce_cm_listener(cm, roce_cm_service_id(space, port), &any))
+        if (!roce_cm_listener(cm, roce_cm_service_id(space, port), &any_v4))
             return port;
     }
     return 0;
@@ -57,10 +59,10 @@ uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
 
 int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
-    static const struct nornic_addr any;
     struct roce_cm *cm = id->cm;
     bool anywhere = !addr || nornic_addr_is_zero(addr);
-    if (id->was_used || backlog == 0 || (!anywhere && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
+    bool is_one = !anywhere && !nornic_addr_is_v4_any(addr);
+    if (id->was_used || backlog == 0 || (is_one && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);
     struct roce_cm_key key = roce_cm_service_key(roce_cm_service_id(id->space, port), anywhere ? &any : addr);

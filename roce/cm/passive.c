@@ -247,7 +247,7 @@ int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct norni
     param = param ? param : &of_request;
     if (id->state == ROCE_CM_SIDR_REQ_RCVD_STATE)
         return roce_cm_qp_bind(id, qp, param) ?: roce_cm_sidr_accept(id, param, now_ns);
-    if (!is_asked(id) || param->rnr_retry_count > 7 ||
+    if (!is_asked(id) || param->rnr_retry_count > 7 || param->ack_timeout > 31 ||
         !roce_cm_private_fits(param->private_data, param->private_data_len, ROCE_CM_REP_PRIVATE_BYTES))
         return -EINVAL;
     struct roce_cm_terms asked = id->terms;
@@ -255,6 +255,7 @@ int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct norni
         smaller(smaller(param->responder_resources, asked.responder_resources), NORNIC_MAX_RD_ATOMIC);
     id->terms.initiator_depth =
         smaller(smaller(param->initiator_depth, asked.initiator_depth), NORNIC_MAX_RD_ATOMIC);
+    roce_cm_take_options(id, param);
     int err = roce_cm_qp_bind(id, qp, param);
     if (!err && (err = ready_qp(id, now_ns)))
         roce_cm_qp_unbind(id);

@@ -5,6 +5,14 @@
 
 #include "roce/cm/id.h"
 
+void roce_cm_take_options(struct roce_cm_id *id, const struct nornic_conn_param *param)
+{
+    if (param->has_traffic_class)
+        id->path.av.traffic_class = param->traffic_class;
+    id->has_ack_timeout = param->has_ack_timeout;
+    id->ack_timeout = param->ack_timeout;
+}
+
 int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param)
 {
     struct roce_cm *cm = id->cm;
@@ -74,7 +82,7 @@ static uint32_t rts_attr(const struct roce_cm_id *id, struct nornic_qp_attr *att
     attr->sq_psn = id->terms.sq_psn;
     if (id->space == NORNIC_PS_UDP)
         return NORNIC_QP_SQ_PSN;
-    attr->timeout = id->terms.ack_timeout;
+    attr->timeout = id->has_ack_timeout ? id->ack_timeout : id->terms.ack_timeout;
     attr->retry_cnt = id->terms.retry_count; /* ROCE-CM-32 */
     attr->rnr_retry = id->terms.rnr_retry_count;
     attr->max_rd_atomic = id->terms.initiator_depth;

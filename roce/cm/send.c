@@ -57,7 +57,7 @@ static uint64_t own_tid(const struct roce_cm_id *id)
     return id->cm->tid_high << 32 | id->comm_id;
 }
 
-static void copy_private(uint8_t *to, const void *data, uint8_t len_bytes)
+static void copy_private(uint8_t *to, const void *data, size_t len_bytes)
 {
     if (len_bytes > 0)
         memcpy(to, data, len_bytes);

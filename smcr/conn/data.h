@@ -235,6 +235,8 @@ bool smcr_cdc_check(const struct smcr_conn *conn, const struct smcr_cdc *cdc, st
 /* smcr_conn_send(). */
 ssize_t smcr_tx_send(struct smcr_conn *conn, const void *bytes, size_t len_bytes, unsigned flags,
                      uint64_t now_ns);
+/* smcr_conn_put(). */
+int smcr_tx_put(struct smcr_conn *conn, uint64_t head, unsigned flags, uint64_t now_ns);
 /* Posts what can go. */
 void smcr_tx_push(struct smcr_conn *conn, uint64_t now_ns);
 /* The CDC `seq` of ours, with all writes before it, was delivered; or failed with its link. */
@@ -274,6 +276,10 @@ static inline void smcr_rx_consume(struct smcr_conn *conn, uint32_t n)
 
 /* smcr_conn_recv(). */
 ssize_t smcr_rx_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsigned flags, uint64_t now_ns);
+/* smcr_conn_took(). */
+int smcr_rx_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns);
+/* From which position on the peer is to hear how far was read (SMCR section 15.2); UINT64_MAX: none. */
+uint64_t smcr_rx_tell_at(const struct smcr_conn *conn);
 /* A CDC that came on `link`; `message`: as it came, for traces. */
 void smcr_rx_cdc(struct smcr_link *link, const struct smcr_cdc *cdc, const uint8_t *message, uint64_t now_ns);
 /* What came before the connection was ready. */

@@ -125,9 +125,28 @@ static void hear(struct smcr_conn *conn, enum smcr_heard heard)
     conn->data->heard = heard;
 }
 
+/* In version 2 a peer that ends its direction ends that of TCP with it, as Linux does in shutdown(): such a
+ * FIN is explained by D, whichever comes first, and ours goes on for as long as it likes. */
+static bool is_half_close(const struct smcr_conn *conn)
+{
+    return conn->group->version == SMCR_CLC2_VERSION && conn->data->heard == SMCR_HEARD_DONE;
+}
+
+static void forget_fin(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    conn->tcp = SMCR_TCP_RUNS;
+    smcr_cancel(conn->smcr, &conn->timer);
+    data->guard = SMCR_GUARD_NONE;
+    if (data->app == SMCR_APP_CLOSED)
+        arm_guard(conn, SMCR_GUARD_CLOSE, conn->smcr->config.times.close_guard_ns, now_ns);
+}
+
 void smcr_end_peer_done(struct smcr_conn *conn, uint64_t now_ns)
 {
     hear(conn, SMCR_HEARD_DONE);
+    if (is_half_close(conn) && conn->data->guard == SMCR_GUARD_FIN)
+        forget_fin(conn, now_ns);
     smcr_conn_end_step(conn, SMCR_PEER_DONE, now_ns);
 }
 
@@ -169,7 +188,7 @@ void smcr_end_tcp(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns
     if (how == SMCR_TCP_RST) { /* SMCR-ABT-05 */
         conn->tcp = SMCR_TCP_IS_RESET;
         smcr_end_reset(conn, -ECONNRESET, "TCP was reset", now_ns);
-    } else if (conn->data->heard != SMCR_HEARD_CLOSE) {
+    } else if (conn->data->heard != SMCR_HEARD_CLOSE && !is_half_close(conn)) {
         conn->tcp = SMCR_TCP_FIN_CAME;
         arm_guard(conn, SMCR_GUARD_FIN, SMCR_FIN_GRACE_NS, now_ns); /* SMCR-CLS-21 */
     }

@@ -38,20 +38,21 @@ static void copy_out(const struct smcr_conn *conn, struct smcr_cursor cursor, ui
     memcpy(out + tail, elem + conn->cursor_start, n - tail);
 }
 
-/* Whether the peer is to hear what was taken (SMCR section 15.2). */
+uint64_t smcr_rx_tell_at(const struct smcr_conn *conn)
+{
+    const struct smcr_rx *rx = &conn->data->rx;
+    uint32_t cap = smcr_cap_bytes(conn->cursor_start, conn->rmb->elem_bytes);
+    uint64_t window = cap - (rx->produced - rx->told);
+    if (rx->peer_blocked || rx->peer_requests) /* SMCR-WIN-04, WIN-05 */
+        return rx->told + 1;
+    return window < cap / 2 ? rx->told + cap / 10 : UINT64_MAX; /* SMCR-WIN-01 */
+}
+
+/* Whether the peer is to hear what was taken. */
 static void check_window(struct smcr_conn *conn)
 {
-    struct smcr_conn_data *data = conn->data;
-    const struct smcr_rx *rx = &data->rx;
-    uint32_t cap = smcr_cap_bytes(conn->cursor_start, conn->rmb->elem_bytes);
-    uint64_t gain = rx->consumed - rx->told;
-    uint64_t window = cap - (rx->produced - rx->told);
-    if (gain == 0)
-        return;
-    bool is_wanted = rx->peer_blocked || rx->peer_requests;  /* SMCR-WIN-04, WIN-05 */
-    bool is_worth_it = window < cap / 2 && gain >= cap / 10; /* SMCR-WIN-01 */
-    if (is_wanted || is_worth_it)
-        smcr_tx_tell(&data->tx, SMCR_TELL_UPDATE);
+    if (conn->data->rx.consumed >= smcr_rx_tell_at(conn))
+        smcr_tx_tell(&conn->data->tx, SMCR_TELL_UPDATE);
 }
 
 /* SMCR-RMB-07: the connection ends when ours is not what it was. */
@@ -131,6 +132,26 @@ ssize_t smcr_rx_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsi
     return flags & SMCR_RECV_PEEK ? peek(conn, bytes, max) : take(conn, bytes, max, now_ns);
 }
 
+int smcr_rx_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns)
+{
+    ssize_t error = may_recv(conn, now_ns);
+    if (error)
+        return (int)error;
+    if (!conn->data || consumed > conn->data->rx.produced)
+        return -EINVAL;
+    struct smcr_rx *rx = &conn->data->rx;
+    while (rx->consumed < consumed) {
+        uint64_t left = consumed - rx->consumed;
+        uint32_t stretch = until_mark(rx);
+        smcr_rx_consume(conn, left < stretch ? (uint32_t)left : stretch);
+        smcr_urgent_skip(conn);
+    }
+    check_window(conn);
+    if (conn->data->tx.tell != SMCR_TELL_NOTHING)
+        smcr_tx_push(conn, now_ns);
+    return 0;
+}
+
 /* --- what the peer tells --- */
 
 static void take_flags(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_t now_ns)
@@ -175,8 +196,11 @@ static void take_state(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint6
         smcr_end_peer_done(conn, now_ns);
     if (conn->state == SMCR_CONN_CLOSED || conn->state == SMCR_CONN_PEER_ABORT_WAIT)
         return;
-    if (data->rx.peer_blocked || data->rx.peer_requests)
+    if (data->rx.peer_blocked || data->rx.peer_requests) {
         check_window(conn); /* what was read before it said so */
+        if (conn->config.in_place)
+            smcr_conn_event(conn, SMCR_EVENT_ASKED); /* and what the core has not heard of */
+    }
     smcr_tx_push(conn, now_ns);
 }
 

@@ -445,6 +445,24 @@ ssize_t smcr_tx_send(struct smcr_conn *conn, const void *bytes, size_t len_bytes
     return left == len_bytes && left > 0 ? -EAGAIN : (ssize_t)(len_bytes - left);
 }
 
+int smcr_tx_put(struct smcr_conn *conn, uint64_t head, unsigned flags, uint64_t now_ns)
+{
+    int error = may_send(conn);
+    if (error)
+        return error;
+    struct smcr_tx *tx = &conn->data->tx;
+    if (head < tx->head || head - tx->head > room(tx))
+        return -EINVAL;
+    tx->head = head;
+    tx->nodelay = flags & SMCR_SEND_NODELAY;
+    tx->coming = flags & SMCR_SEND_MORE ? SMCR_COMING_MORE : SMCR_COMING_NOTHING;
+    tx->wants_room = true; /* who puts the bytes there looks at nothing else */
+    if (flags & SMCR_SEND_URGENT)
+        smcr_urgent_queue(tx);
+    smcr_tx_push(conn, now_ns);
+    return 0;
+}
+
 /* --- a CDC completes --- */
 
 /* The oldest one that is posted has ended: completions come in the order of posting (SMCR-DAT-11). It was
@@ -467,7 +485,7 @@ void smcr_tx_completed(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t n
         }
         /* A message that moved no bytes makes no room. */
         if (tx->wants_room && tx->head - tx->acked < tx->buf->size_bytes) {
-            tx->wants_room = false;
+            tx->wants_room = conn->config.in_place && tx->head != tx->acked;
             smcr_conn_event(conn, SMCR_EVENT_WRITABLE);
         }
         if (data->said < SMCR_SAID_CLOSE)

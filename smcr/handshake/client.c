@@ -13,9 +13,13 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
     struct smcr *smcr = conn->smcr;
     const struct smcr_conn_config *c = &conn->config;
     const struct smcr_port *port = smcr_handshake_client_port(conn, NULL);
-    struct smcr_clc_proposal proposal = {.peer_id = smcr->peer_id, .offers_v1 = true};
+    struct smcr_clc_proposal proposal = {.peer_id = smcr->peer_id, .offers_v1 = !smcr->config.only_v2};
     if (smcr->config.disabled || smcr->is_retiring) {
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
+        return;
+    }
+    if (c->declines) {
+        smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, c->declines, now_ns);
         return;
     }
     if (conn->contact == SMCR_CONTACT_SURPLUS) {
@@ -27,8 +31,8 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
         return;
     }
     smcr_terms_offer(conn, port, &proposal);
-    if (!smcr_networks_propose(c->networks, c->num_networks, &c->local,
-                               smcr->config.interop.literal_subnet_mask, &proposal)) {
+    if (proposal.offers_v1 && !smcr_networks_propose(c->networks, c->num_networks, &c->local,
+                                                     smcr->config.interop.literal_subnet_mask, &proposal)) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_COMMON_SUBNET, "the connection's network is not known",
                                now_ns);
         return;

@@ -152,8 +152,15 @@ size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t
     return taken;
 }
 
+/* A peer for whom the first contact is over may write and close at once: its FIN comes by TCP, and overtakes
+ * what it said last on a link. So it counts only when the contact has succeeded; one that does not is ended
+ * by its timers. */
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns)
 {
+    if (how == SMCR_TCP_FIN && conn->stage == SMCR_STAGE_FIRST_CONTACT) {
+        conn->tcp = SMCR_TCP_FIN_CAME;
+        return;
+    }
     smcr_handshake_reset(conn, -ECONNRESET,
                          how == SMCR_TCP_FIN ? "the peer closed during the handshake"
                                              : "the TCP connection was reset during the handshake",

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "smcr/conn/data.h"
 #include "smcr/handshake/flow.h"
 
 #define DECLINE_HOLD_PART 5 /* of T1..T4 */
@@ -135,6 +136,8 @@ void smcr_handshake_succeed(struct smcr_conn *conn, uint64_t now_ns)
     }
     smcr_handshake_stop_waiting(conn); /* a client's subsequent contact has no further stage */
     smcr_conn_activate(conn, now_ns);
+    if (conn->tcp == SMCR_TCP_FIN_CAME)
+        smcr_end_tcp(conn, SMCR_TCP_FIN, now_ns); /* SMCR-CLS-21 */
 }
 
 /* The client's send failed, so the link is dead, and then the server's failed too: its Decline is on its way

@@ -134,14 +134,15 @@ static bool choose_version(struct smcr_conn *conn, const struct smcr_clc_proposa
                            uint32_t *diagnosis, const char **reason)
 {
     bool speaks_v2 = conn->smcr->config.num_eids > 0;
+    bool takes_v1 = proposal->offers_v1 && !conn->smcr->config.only_v2;
     if (speaks_v2 && proposal->offers_v2 && smcr_terms_answer(conn, &proposal->v2))
         return true;
-    if (speaks_v2 && proposal->version > SMCR_CLC_VERSION && !proposal->offers_v1)
+    if (speaks_v2 && proposal->version > SMCR_CLC_VERSION && !takes_v1)
         conn->terms.version = SMCR_CLC2_VERSION; /* of the Decline */
-    if (proposal->offers_v1)
+    if (takes_v1)
         return true;
     *diagnosis = SMCR_DIAG_VERSION;
-    *reason = "the peer does not offer version 1";
+    *reason = proposal->offers_v1 ? "the peer offers version 1 alone" : "the peer does not offer version 1";
     if (speaks_v2 && proposal->offers_v2) {
         *diagnosis = proposal->v2.num_eids ? SMCR_DIAG_NO_RNIC : SMCR_DIAG_NO_UEID; /* as Linux says it */
         *reason = "no enterprise id (EID) in common";
@@ -162,6 +163,10 @@ void smcr_server_proposal(struct smcr_conn *conn, uint64_t now_ns)
     bool has_version = choose_version(conn, &proposal, &diagnosis, &reason);
     if (smcr->config.disabled || smcr->is_retiring) {
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
+        return;
+    }
+    if (conn->config.declines) {
+        smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, conn->config.declines, now_ns);
         return;
     }
     if (conn->contact == SMCR_CONTACT_SURPLUS) {
@@ -201,6 +206,8 @@ static void confirm_first_contact(struct smcr_conn *conn, const struct smcr_clc_
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "no memory for the peer's buffer", now_ns);
         return;
     }
+    memcpy(conn->group->client_gids, confirm->gids, confirm->num_gids * sizeof confirm->gids[0]);
+    conn->group->num_client_gids = confirm->num_gids;
     smcr_handshake_await(conn, SMCR_STAGE_FIRST_CONTACT, 0, now_ns);
     smcr_llc_first_contact(conn->group, now_ns);
 }

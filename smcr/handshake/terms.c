@@ -58,7 +58,7 @@ uint32_t smcr_terms_take(struct smcr_conn *conn, const struct smcr_clc_accept *a
     const struct smcr_clc_terms *terms = &accept->terms;
     conn->terms = *terms;
     if (terms->version == SMCR_CLC_VERSION)
-        return 0;
+        return config->only_v2 ? SMCR_DIAG_VERSION : 0;
     if (config->num_eids == 0)
         return SMCR_DIAG_VERSION;
     if (!has_eid(config, terms->eid))

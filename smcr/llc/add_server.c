@@ -217,6 +217,7 @@ void smcr_llc_notice(struct smcr_link *link, const struct smcr_llc_msg *m, uint6
         smcr_llc_queue(link, m);
         return;
     }
+    group->num_client_gids = 0; /* it has found another one */
     if (smcr_group_symmetric_links(group) >= group->max_links)
         return;
     group->failed_offer = NULL;

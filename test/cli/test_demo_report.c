@@ -231,7 +231,7 @@ static struct json_object *json_of(unsigned passes, struct json_object *smc, boo
     struct demo_board *boards[] = {board, board};
     printed[0] = 0; /* fmemopen() leaves what was there until something is written */
     FILE *out = fmemopen(printed, sizeof printed, "w");
-    cr_assert_eq(demo_print_json(out, "xdp", boards, passes, smc, ok), 0);
+    cr_assert_eq(demo_print_json(out, "xdp", boards, passes, smc, NULL, ok), 0);
     fclose(out);
     struct json_object *o = json_tokener_parse(printed);
     cr_assert_not_null(o, "%s", printed);

@@ -228,7 +228,7 @@ static const struct {
     {"rping --port xdp:e -c -a h -S 22", "--size 22: give a size from 23 to 65535 bytes, such as 4096"},
     {"rping --port xdp:e -c -a h -P", "exclude each other: that is for the server"},
     {"demo --port eth0", "--port eth0: give auto, xdp, packet, udp or memory"},
-    {"demo --act 3", "--act 3: give a whole number from 1 to 2"},
+    {"demo --act 4", "--act 4: give a whole number from 1 to 3"},
     {"demo --size 9M", "--size 9M: give a size from 1 to 8388608 bytes"},
     {"demo --count 5 --time 5s", "--count and --time exclude each other"},
     {"demo --act 2 -o x", "--output names the captures of act 1, and --act 2 leaves that out"},

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -86,6 +87,30 @@ static bool has(const char *key)
 }
 
 /* --- the pieces: report/json.c --- */
+
+Test(report_json, a_text_of_another_type_is_empty)
+{
+    struct json_object *o = json_tokener_parse("{\"a\":null,\"b\":[1],\"c\":\"x\"}");
+    cr_expect_str_eq(cli_json_text(o, "a"), "");
+    cr_expect_str_eq(cli_json_text(o, "b"), "");
+    cr_expect_str_eq(cli_json_text(o, "c"), "x");
+    cr_expect_str_eq(cli_json_text(o, "d"), "");
+    cr_expect_str_eq(cli_json_text(NULL, "a"), "");
+    json_object_put(o);
+}
+
+Test(report_json, past_its_time_nothing_is_read)
+{
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(write(ends[1], "{}", 2), 2);
+    cr_expect_null(cli_json_read(ends[0], 100, 0));
+    struct json_object *o = cli_json_read(ends[0], 100, 10 * NS_PER_S);
+    cr_expect(json_object_is_type(o, json_type_object));
+    json_object_put(o);
+    close(ends[0]);
+    close(ends[1]);
+}
 
 Test(report_json, members_as_they_are_added)
 {

@@ -79,6 +79,34 @@ Test(connect, ROCE_CM_31_resources_are_crossed_and_never_above_the_request)
     finish(net, &r);
 }
 
+/* Each side says for itself; who accepts sends with the traffic class of the request unless it names one. */
+Test(connect, type_of_service_and_ack_timeout)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct nornic_conn_param wanted = {.responder_resources = 1,
+                                       .initiator_depth = 1,
+                                       .has_traffic_class = true,
+                                       .traffic_class = 0x68,
+                                       .has_ack_timeout = true,
+                                       .ack_timeout = 11};
+    struct request r = ask(net, &wanted, true);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    struct nornic_qp_attr a, p;
+    struct nornic_conn_param answer = {.ack_timeout = 32};
+    cr_expect_eq(roce_cm_accept(r.passive, qp, &answer, net->now_ns), -EINVAL);
+    answer = (struct nornic_conn_param){.responder_resources = 1, .has_ack_timeout = true};
+    cr_assert_eq(roce_cm_accept(r.passive, qp, &answer, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    roce_qp_query(r.qp, &a, NULL);
+    roce_qp_query(qp, &p, NULL);
+    cr_expect_eq(a.av.traffic_class, 0x68);
+    cr_expect_eq(a.timeout, 11);
+    cr_expect_eq(p.av.traffic_class, 0x68, "that of the request");
+    cr_expect_eq(p.timeout, 0, "without end, as was asked");
+    finish(net, &r);
+}
+
 /* covers: ROCE-CM-31 */
 Test(connect, ROCE_CM_31_a_peer_that_wants_more_than_the_device_has_is_rejected)
 {

@@ -340,6 +340,30 @@ Test(limits, listeners_are_found_by_port_and_address)
     cm_net_destroy(net);
 }
 
+/* tgtd listens on one port for IPv4, and on the same for IPv6. */
+Test(limits, a_listener_to_ipv4_leaves_the_rest_to_others)
+{
+    static const struct nornic_addr any_v4 = {{[10] = 0xff, [11] = 0xff}};
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_mad req = req_of(net);
+    struct roce_cm_id *v4 = cm_net_id(net, 1, NORNIC_PS_TCP), *all = cm_net_id(net, 1, NORNIC_PS_TCP),
+                      *late = cm_net_id(net, 1, NORNIC_PS_TCP);
+    cr_assert_eq(roce_cm_listen(v4, &any_v4, 7471, 4), 0);
+    cr_assert_eq(roce_cm_listen(all, NULL, 7471, 4), 0);
+    cr_expect_eq(roce_cm_listen(late, &any_v4, 7471, 4), -EADDRINUSE);
+    struct roce_cm_id *const wanted[] = {v4, all};
+    for (int i = 0; i < 2; i++) {
+        cm_net_inject(net, 0, 1, &req);
+        struct roce_cm_event got = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
+        cr_expect_eq(got.listen_id, wanted[i]);
+        cm_net_drop(net, got.id);
+        cm_net_drop(net, wanted[i]);
+        another(&req);
+    }
+    cm_net_drop(net, late);
+    cm_net_destroy(net);
+}
+
 Test(limits, calls_in_the_wrong_state_change_nothing)
 {
     struct cm_net *net = cm_net_create(&plain);

@@ -36,6 +36,7 @@ class Browser:
         self.session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
         for domain in ('Page', 'Runtime', 'Network', 'Log'):
             self.call(domain + '.enable')
+        self.call('Performance.enable', timeDomain='threadTicks')  # what was before counts for nothing
         self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def __enter__(self):
@@ -107,7 +108,6 @@ class Browser:
     def own_seconds(self):
         """CPU time that the main thread has worked for the page that is open: what else the machine does is not in it,
         nor what pages before it took, as open() gives each a process of its own."""
-        self.call('Performance.enable', timeDomain='threadTicks')
         metrics = self.call('Performance.getMetrics')['metrics']
         return next(m['value'] for m in metrics if m['name'] == 'TaskDuration')
 
@@ -133,10 +133,17 @@ class Browser:
         self.run('(() => { const e = document.querySelector(%s); e.focus(); e.select(); })()' % json.dumps(selector))
         self.call('Input.insertText', text=text) if text else self.press('Delete', 46)
 
-    def press(self, key, code=0):
-        printable = {'text': key} if len(key) == 1 else {}
-        self.call('Input.dispatchKeyEvent', type='keyDown', key=key, windowsVirtualKeyCode=code, **printable)
-        self.call('Input.dispatchKeyEvent', type='keyUp', key=key, windowsVirtualKeyCode=code)
+    def press(self, key, code=0, shift=False):
+        printable = {'text': '\r' if key == 'Enter' else key} if len(key) == 1 or key == 'Enter' else {}
+        both = {'key': key, 'windowsVirtualKeyCode': code, 'modifiers': 8 if shift else 0}
+        self.call('Input.dispatchKeyEvent', type='keyDown', **both, **printable)
+        self.call('Input.dispatchKeyEvent', type='keyUp', **both)
+
+    def focusable(self):
+        """(role, name) of all that can have the focus, as a screen reader is told."""
+        nodes = self.call('Accessibility.getFullAXTree')['nodes']
+        return [(n['role']['value'], n.get('name', {}).get('value', '')) for n in nodes
+                if any(p['name'] == 'focusable' and p['value'].get('value') for p in n.get('properties', []))]
 
     def scheme(self, name):
         self.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': name}])

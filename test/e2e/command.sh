@@ -12,7 +12,7 @@ says() {
 }
 says unknown_command 2 "no command 'frob'" frob
 says unknown_command_to_help 2 "no command 'frob'" help frob
-says no_command_of_smc 2 "say what: listen, connect, stat or ladder" smc
+says no_command_of_smc 2 "say what: listen, connect, service, enable, disable, status, stat or ladder" smc
 says unknown_command_of_smc 2 "there is no \`nornic smc frob\`" smc frob
 run "$nornic"
 if [ $rc = 2 ] && [ -z "$out" ] && [[ $err == "Usage: nornic COMMAND"* ]]; then ok no_command
@@ -20,7 +20,7 @@ else notok no_command "exit status $rc: $out $err"; fi
 
 # help is heard wherever it stands, and before what is wrong
 mapfile -t commands < <("$nornic" help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
-for command in "${commands[@]}" "smc listen" "smc connect" "smc stat" "smc ladder"; do
+for command in "${commands[@]}" "smc listen" "smc connect" "smc service" "smc stat" "smc ladder"; do
     run "$nornic" help $command
     text=$out
     # shellcheck disable=SC2086 # a command in two words

@@ -21,7 +21,7 @@ offered() {
 offered commands "demo help pingpong *" ""
 offered a_commands_beginning "pingpong perf ports" p
 offered help_takes_commands "rping rdma-client rdma-server replay run" help r
-offered commands_of_smc "listen connect stat ladder" smc ""
+offered commands_of_smc "listen connect service enable disable status stat ladder" smc ""
 offered options "--size" perf --si
 offered every_command_has_help "--help" header --he
 offered options_of_a_command_in_a_command "--watch" smc stat --w

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `nornic demo` as a user meets it, and what it leaves behind: nothing but captures.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
-cd "$(dirname "$0")/../.." || exit 1
-nornic=$(realpath "${NORNIC:-build/nornic}")
-tmp=$(mktemp -d)
+. "$(dirname "$0")/lib.sh"
+reader=$(realpath test/e2e/explain_iwarp.py)
 chmod 755 "$tmp"
-status=0 pid=
+pid= tcpdump=
 
 cleanup() {
+    [ -z "$tcpdump" ] || kill "$tcpdump" 2>/dev/null
     if [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null; then
         wait "$pid"
     fi
@@ -54,16 +54,6 @@ result() {
         echo "not ok $test: status ${rc:-?}, $(tail -c 300 "$name.out" "$name.err" | tr '\n' ' ')"
         status=1
     fi
-}
-# until_true SECONDS COMMAND...
-until_true() {
-    local i limit=$1
-    shift
-    for ((i = 0; i < limit * 10; i++)); do
-        "$@" && return
-        sleep 0.1
-    done
-    return 1
 }
 # holds FILE EXPRESSION: true of the JSON object `j`
 holds() {
@@ -133,9 +123,74 @@ result memory_json \
     holds memory.out "j['ok'] and j['port'] == 'memory' and len(p) == 2 and $seven and $all_right"
 result memory_recovers holds memory.out "$recovered"
 
+# the third act: iWARP, whose sides have no privilege wherever they are
+iw='j["iwarp"]'
+steps="connect send write write_imm read fetch_add cmp_swap swap send_inv bad_stag"
+all_steps="[s['step'] for s in $iw['steps']] == '$steps'.split() and all(s['ok'] for s in $iw['steps'])"
+terminated="all('by a Terminate: invalid STag (1/1/00)' in $iw['steps'][9][side] for side in 'ab')"
+# of_nobody NAME UID: its sides had that user, and each step went well
+of_nobody() {
+    holds "$1.out" "j['ok'] and $all_steps and $terminated and [s['uid'] for s in $iw['sides']] == [$2] * 2"
+}
+start third --act 3 && finish 60
+result the_third_act succeeded 'Over TCP each byte is where it should be'
+result it_puts_the_terminate_into_words grep -q 'the peer ended the stream by a Terminate' third.out
+result its_lines_fit [ "$(awk 'length > 100' third.out | wc -l)" = 0 ]
+start no_output --act 3 -o x.pcapng && finish 10
+result the_third_act_has_no_capture refused '--act 3 leaves that out'
+uid=$(id -u)
+[ "$uid" = 0 ] && uid=65534
+name=third_v6
+(cd public && "${as_nobody[@]}" timeout 60 ../nornic-copy demo --act 3 --ipv6 --json) >third_v6.out 2>third_v6.err
+rc=$?
+result the_third_act_over_ipv6 of_nobody third_v6 "$uid"
+
 if [ "$(id -u)" != 0 ]; then
     echo "skip namespaces: they need root"
     exit $status
+fi
+
+# record COMMAND...: tcpdump of TCP by that command, into tcp.pcap
+record() {
+    "$@" -U --immediate-mode -B 65536 -s 0 -w tcp.pcap tcp 2>tcpdump.err &
+    tcpdump=$!
+    until_true 10 grep -q listening tcpdump.err
+}
+# recorded NAME: what it has of the act's connection is whole, and right, for nornic, tshark and a third reader
+recorded() {
+    local port kinds
+    port=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["iwarp"]["tcp_port"])' "$1.out")
+    fins() { tcpdump -r tcp.pcap "tcp port $port and tcp[tcpflags] & tcp-fin != 0" 2>/dev/null | wc -l; }
+    has_all() { [ "$(fins)" = 2 ]; }
+    until_true 10 has_all
+    kill "$tcpdump" 2>/dev/null # it has ended where its interface has
+    wait "$tcpdump" 2>/dev/null
+    tcpdump=
+    tcpdump -r tcp.pcap -w "$1.pcap" "tcp port $port" 2>/dev/null
+    "$nornic" verify --strict "$1.pcap" >verify.out 2>&1 || return 1
+    grep -q 'CRC good [1-9][0-9]*, bad 0, not in use 0' verify.out || return 1
+    python3 "$reader" "$nornic" "$1.pcap" >reader.out 2>&1 || return 1
+    kinds=$(tshark -r "$1.pcap" -T fields -e iwarp_rdma.opcode 2>/dev/null | tr ',' '\n' | sort -u | xargs)
+    [ "$kinds" = "0x00 0x01 0x02 0x03 0x04 0x07 0x08 0x0a 0x0b" ]
+}
+if command -v tshark >/dev/null && command -v tcpdump >/dev/null; then
+    name=third_lo
+    record tcpdump -i lo
+    (cd public && "${as_nobody[@]}" timeout 60 ../nornic-copy demo --act 3 --json) >third_lo.out 2>third_lo.err
+    rc=$?
+    result the_third_act_of_nobody of_nobody third_lo 65534
+    result its_stream_is_right recorded third_lo
+    # between the namespaces that the demo makes, where tcpdump comes while the first act plays
+    start third_veth --time 3s --loss 0% --file-size 1M --json -o third_veth.pcapng
+    until_true 20 ip netns exec "nn-demo-$pid-a" ip link show nn0 >/dev/null 2>&1
+    record ip netns exec "nn-demo-$pid-a" tcpdump -i nn0
+    finish 120
+    result all_three_acts of_nobody third_veth 65534
+    result the_third_act_is_between_namespaces \
+        holds third_veth.out "[s['address'] for s in $iw['sides']] == ['10.77.0.1', '10.77.0.2']"
+    result its_stream_is_right_between_namespaces recorded third_veth
+else
+    echo "skip third_act_stream: tshark or tcpdump is not installed"
 fi
 
 # two namespaces, AF_XDP

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""explain_join.py forward LEFT RIGHT TRUTH.json   moves frames between two interfaces; of RoCE packets it loses
+"""explain_join.py forward WHAT LEFT RIGHT TRUTH.json   moves frames between two interfaces; of packets of WHAT (roce,
+                                                   or iwarp: all TCP but that of the exchange of queue pairs) it loses
                                                    some and sends some twice, at random, until it gets SIGTERM, and
-                                                   writes which. It captures nothing itself.
-   explain_join.py await TRUTH.json LEFT.pcap RIGHT.pcap   waits until both captures have all of it, 30 seconds at most
+                                                   writes which (nothing: all passes). It captures nothing itself.
+   explain_join.py await WHAT TRUTH.json LEFT.pcap RIGHT.pcap   waits until both captures have all of it, 30 s at most
    explain_join.py check TRUTH.json JOINED.json    compares what it did with `nornic explain LEFT RIGHT --join --json`
 """
 import collections
@@ -20,13 +21,21 @@ ETH_P_ALL = 3
 OUTGOING = 4
 LOSS, COPY = 0.05, 0.03
 LONGEST = 65535
+EXCHANGE = (18515).to_bytes(2, 'big')
 
 
 def is_roce(frame):
     return frame[12:14] == b'\x08\x00' and frame[23] == 17 and frame[36:38] == (4791).to_bytes(2, 'big')
 
 
-def forward(left, right, truth_path):
+def is_iwarp(frame):
+    return frame[12:14] == b'\x08\x00' and frame[23] == 6 and EXCHANGE not in (frame[34:36], frame[36:38])
+
+
+IS = {'roce': is_roce, 'iwarp': is_iwarp, 'nothing': lambda frame: False}
+
+
+def forward(what, left, right, truth_path):
     sockets = []
     for name in (left, right):
         s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
@@ -45,7 +54,7 @@ def forward(left, right, truth_path):
                 continue
             way = sockets.index(s)
             times = 1
-            if is_roce(frame):
+            if IS[what](frame):
                 dice = draw.random()
                 times = 0 if dice < LOSS else 2 if dice < LOSS + COPY else 1
                 counts[way][('lost', 'passed', 'copied')[times]] += 1
@@ -55,8 +64,8 @@ def forward(left, right, truth_path):
         json.dump([dict(c) for c in counts], f)
 
 
-def roce_packets(path):
-    """How many whole RoCE packets a pcap file has so far."""
+def packets_of(what, path):
+    """How many whole packets of that kind a pcap file has so far."""
     with open(path, 'rb') as f:
         data = f.read()
     at, n = 24, 0
@@ -64,20 +73,20 @@ def roce_packets(path):
         captured = struct.unpack_from('<I', data, at + 8)[0]
         if at + 16 + captured > len(data):
             break
-        n += is_roce(data[at + 16:at + 16 + captured])
+        n += IS[what](data[at + 16:at + 16 + captured])
         at += 16 + captured
     return n
 
 
-def wait_for(truth_path, *captures):
+def wait_for(what, truth_path, *captures):
     with open(truth_path, encoding='utf-8') as f:
         truth = [collections.Counter(t) for t in json.load(f)]
     expected = [sum(truth[i].values()) + truth[1 - i]['passed'] + 2 * truth[1 - i]['copied'] for i in range(2)]
     for _ in range(150):
-        if [roce_packets(c) for c in captures] == expected:
+        if [packets_of(what, c) for c in captures] == expected:
             return 0
         time.sleep(0.2)
-    print(f'{[roce_packets(c) for c in captures]} packets were captured, {expected} passed')
+    print(f'{[packets_of(what, c) for c in captures]} packets were captured, {expected} passed')
     return 1
 
 
@@ -92,9 +101,13 @@ def check(truth_path, joined_path):
         said, real = sums[key], collections.Counter(truth[way])
         told = {'lost': said['lost'] + said['outside'], 'copied': said['copy'],
                 'passed': said['arrived'] - said['copy']}
+        # of a few it is not told: those that leave as the other capture ends, and equal ones that a busy machine delays
+        unknown = sum(p['fate'] == 'unknown' and p['from'] == key[0] for p in places)
+        if unknown > 2 + sum(real.values()) // 50:
+            wrong.append(f'{key}: of {unknown} packets it is not told what became of them')
         for what, count in told.items():
-            if count != real[what]:
-                wrong.append(f'{key}: {what} {count}, it was {real[what]}')
+            if not count <= real[what] <= count + unknown:
+                wrong.append(f'{key}: {what} {count}, it was {real[what]}, and of {unknown} it is not told')
         if not real['lost'] or not real['copied']:
             wrong.append(f'{key}: nothing happened')
         if said['missed_at_sender'] or said['missed_at_receiver'] or said['damaged']:
@@ -110,7 +123,7 @@ def check(truth_path, joined_path):
 
 
 if sys.argv[1] == 'forward':
-    sys.exit(forward(*sys.argv[2:5]))
+    sys.exit(forward(*sys.argv[2:6]))
 if sys.argv[1] == 'await':
-    sys.exit(wait_for(*sys.argv[2:5]))
+    sys.exit(wait_for(*sys.argv[2:6]))
 sys.exit(check(*sys.argv[2:4]))

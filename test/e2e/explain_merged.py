@@ -41,10 +41,11 @@ def laid_over(packets):
 
 
 NO_COPIES = ('rc_long', 'rc_read_1024', 'rc_read_256')  # more packets, or fewer, than identifications are kept of
-# of one connection, captured one after the other (half, abort, oob_stall): what it sent in between is missing, as
-# explain says; and in the wrong order its PSNs come again, as if they were sent again
+# of one connection, captured one after the other (half, abort, oob_stall; run has them from the first on): what it sent
+# in between is missing, as explain says; and in the wrong order its PSNs come again, as if they were sent again
 IN_BETWEEN = {('smc_abort', 'smc_oob_stall'), ('smc_half', 'smc_oob_stall'), ('smc_abort', 'smc_half'),
-              ('smc_oob_stall', 'smc_abort'), ('smc_oob_stall', 'smc_half')}
+              ('smc_oob_stall', 'smc_abort'), ('smc_oob_stall', 'smc_half'), ('smc_half', 'smc_run'),
+              ('smc_abort', 'smc_run')}
 
 # how, and of which: each after each, or each after itself and the next
 WAYS = {

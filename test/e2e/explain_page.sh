@@ -33,5 +33,5 @@ cp pcaps/rc_rnr.pcap "$tmp/odd/<b>&\"'.pcap"
 run "$nornic" explain --html "$tmp/odd.html" "$tmp/odd/<b>&\"'.pcap"
 result html-of-a-file-with-an-odd-name test "$rc" = 0
 
-NORNIC="$nornic" timeout 400 python3 test/e2e/explain_page.py "$tmp" "${EXPLAIN_SHOTS:-}" || status=1
+NORNIC="$nornic" timeout 560 python3 test/e2e/explain_page.py "$tmp" "${EXPLAIN_SHOTS:-}" || status=1
 exit $status

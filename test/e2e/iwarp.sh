@@ -183,10 +183,25 @@ else
     else notok stock_devinfo "exit status $rc: $out $err"; fi
     stock stock_rping 18705 rping -s -a 127.0.0.1 -p 18705 -C 20 -V -- rping -c -a 127.0.0.1 -p 18705 -C 20 -V
     stock stock_ucmatose 18705 ucmatose -b 127.0.0.1 -p 18705 -c 3 -- ucmatose -s 127.0.0.1 -p 18705 -c 3
-    for program in ib_write_bw ib_read_bw ib_send_bw; do
+    for program in ib_write_bw ib_read_bw ib_send_bw ib_write_lat ib_read_lat ib_send_lat; do
         stock stock_$program 18705 $program -R -s 4096 -n 500 -p 18705 -- \
             $program -R -s 4096 -n 500 -p 18705 127.0.0.1
     done
+    stock stock_rstream 18705 rstream -b 127.0.0.1 -p 18705 -S 4096 -C 100 -- \
+        rstream -s 127.0.0.1 -p 18705 -S 4096 -C 100
+    # rdma_connect() to who takes the connection and never says a word: the program hears of it
+    start python3 -c '
+import socket, sys
+listening = socket.create_server(("127.0.0.1", 18706))
+taken, _ = listening.accept()
+while taken.recv(4096): pass'
+    serves 18706
+    SECONDS=0
+    run "${stock[@]}" rping -c -a 127.0.0.1 -p 18706 -C 1
+    finish
+    if [ $rc != 0 ] && [ $SECONDS -ge 9 ] && [ $SECONDS -le 25 ] && [[ $out$err == *UNREACHABLE* ]]; then
+        ok stock_connect_has_a_limit
+    else notok stock_connect_has_a_limit "client $rc after $SECONDS s: $out $err"; fi
 fi
 
 # --- one side is killed in the middle: the other hears of it at once ---

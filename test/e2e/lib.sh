@@ -24,9 +24,9 @@ start() {
     e2e_pids+=("$server")
 }
 
-# run COMMAND...: runs it for 60 seconds at most; $rc, $out and $err say what became of it
+# run COMMAND...: runs it for 60 seconds ($run_seconds) at most; $rc, $out and $err say what became of it
 run() {
-    timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"
+    timeout "${run_seconds:-60}" "$@" >"$tmp/out" 2>"$tmp/err"
     rc=$?
     out=$(cat "$tmp/out")
     err=$(cat "$tmp/err")
@@ -101,9 +101,42 @@ listening() {
     return 1
 }
 
+# flowing NAMESPACE INTERFACE: waits, 20 seconds at most, until 200 more frames have left it
+flowing() {
+    local sent_frames=(ip netns exec "$1" cat "/sys/class/net/$2/statistics/tx_packets") first now
+    first=$("${sent_frames[@]}")
+    for ((i = 0; i < 200; i++)); do
+        now=$("${sent_frames[@]}")
+        [ "$((now - first))" -ge 200 ] && return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+# until_true SECONDS COMMAND...: waits, so long at most, until the command is true
+until_true() {
+    local i limit=$1
+    shift
+    for ((i = 0; i < limit * 10; i++)); do
+        "$@" && return
+        sleep 0.1
+    done
+    return 1
+}
+
+# end_all NAMESPACE...: kills what still runs there, also what has left the process group that start() or run() made (a
+# job of fio has a session of its own, and outlives its parent)
+end_all() {
+    local ns pid
+    for ns in "$@"; do
+        for pid in $(ip netns pids "$ns" 2>/dev/null); do kill -KILL "$pid" 2>/dev/null; done
+    done
+}
+
 e2e_cleanup() {
     local pid ns
     for pid in "${e2e_pids[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+    end_all "${e2e_namespaces[@]}"
     wait 2>/dev/null
     for ns in "${e2e_namespaces[@]}"; do ip netns del "$ns"; done
     rm -rf "$tmp"

@@ -166,8 +166,13 @@ e2e_pids+=("$client")
 busy
 kill -KILL "$client"
 finish
-if [ $server_rc = 1 ] && one_sentence "$server_err" "rping"; then ok client_is_killed
-else notok client_is_killed "server $server_rc: $server_out $server_err"; fi
+# what it had of the round that was its last cannot be known when only the end of that was not acknowledged: the report
+# says so, and it is no failure
+left="the peer left before it acknowledged the last message"
+last=$(tail -n 1 "$tmp/server.out")
+if [ $server_rc = 1 ] && one_sentence "$server_err" "rping" || [ "$server_rc$server_err$last" = "0$left" ]
+then ok client_is_killed
+else notok client_is_killed "server $server_rc: $last $server_err"; fi
 start "${in_a[@]}" "$nornic" rping -s --port "$port:nna" -v
 ready
 "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
@@ -199,7 +204,7 @@ ready
 "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 0.5
+flowing "$ns_a" nna
 kill -INT "$client"
 wait "$client"
 rc=$? err=$(cat "$tmp/err")
@@ -215,7 +220,7 @@ ready
 "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 0.5
+flowing "$ns_a" nna
 ip -n "$ns_b" link del nnb
 finish
 wait "$client"

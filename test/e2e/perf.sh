@@ -108,7 +108,7 @@ for victim in client server; do
     "${in_b[@]}" "$nornic" perf --port "$port:nnb" -T 60s -t 2s 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
     client=$!
     e2e_pids+=("$client")
-    sleep 1
+    flowing "$ns_a" nna
     if [ $victim = client ]; then
         kill -KILL "$client"
         finish
@@ -129,7 +129,7 @@ listening "$ns_a" 18516
 "${in_b[@]}" "$nornic" perf --port "$port:nnb" -T 60s 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 1
+flowing "$ns_a" nna
 SECONDS=0
 ip -n "$ns_b" addr del 10.77.0.2/24 dev nnb
 finish
@@ -144,7 +144,7 @@ listening "$ns_a" 18516
 "${in_b[@]}" "$nornic" perf --port "$port:nnb" -T 60s -t 2s -s 64K 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 1
+flowing "$ns_a" nna
 veth_mtu 600
 wait "$client"
 rc=$? err=$(cat "$tmp/err")

@@ -187,7 +187,7 @@ killed() { # NAME: client_is_killed or server_is_killed
     "${in_b[@]}" "$nornic" pingpong --port "$port:nnb" -n 100000000 -t 2s 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
     local client=$!
     e2e_pids+=("$client")
-    sleep 1
+    flowing "$ns_a" nna
     if [ "$1" = client_is_killed ]; then
         kill -KILL "$client"
         finish

@@ -63,7 +63,30 @@ run $here "${as_nobody[@]}" "$nornic" run --files=always --port udp:10.77.0.1,iw
     cat /sys/class/infiniband/nornic0/node_type /sys/class/infiniband/nornic1/node_type
 says node_types 0 "1: CA
 4: RNIC"
+run $here "${as_nobody[@]}" "$nornic" run --files=always --port udp:10.77.0.1,iwarp:10.77.0.1 -- \
+    cat /sys/class/infiniband/nornic0/ports/1/gid_attrs/types/0 /sys/class/infiniband/nornic1/ports/1/gid_attrs/types/0
+says gid_types 0 "RoCE v2
+IB/RoCE v1"
 if [ ! -e /sys/class/infiniband/nornic0 ]; then ok nothing_is_left; else notok nothing_is_left "of the files"; fi
+
+# rules of faults out of a file, wherever the program is when it opens its device; and what was counted
+mkdir -m 755 "$tmp/rules"
+echo "allocation of the 1st PD fails with EPERM" >"$tmp/rules/faults"
+chmod 644 "$tmp/rules/faults"
+run $here "${as_nobody[@]}" sh -c "cd '$tmp/rules' && exec '$nornic' run --trace --faults faults \
+    --port udp:10.77.0.1 -- sh -c 'cd / && exec ibv_rc_pingpong -g 0'"
+says faults_of_a_file 1 "fault of line 1: allocation 1 of PD fails"
+run $here "$nornic" run --faults "$tmp/rules/none" -- true
+if [ $rc = 2 ] && one_sentence "$err" "cannot read the rules of faults in $tmp/rules/none: No such file"; then
+    ok faults_of_no_file
+else notok faults_of_no_file "$rc: $err"; fi
+start $here "${as_nobody[@]}" "$nornic" run --stat --port udp:10.77.0.1 -- ibv_rc_pingpong -g 0 -n 100
+listening "$ns_a" 18515
+run $here "${as_nobody[@]}" "$nornic" run --stat --port udp:10.77.0.1 -- ibv_rc_pingpong -g 0 -n 100 10.77.0.1
+says stat_of_the_client 0 "nornic: nornic0 of ibv_rc_pingpong (process "
+finish
+if [ "$server_rc" = 0 ] && [[ $server_err =~ tx_pkts\ [1-9][0-9]* ]]; then ok stat_of_the_server
+else notok stat_of_the_server "$server_rc: $server_err"; fi
 
 # where no namespace may be made: who has no rights, inside a namespace whose limit is none
 none=(unshare --user --map-root-user sh -c

@@ -19,16 +19,6 @@ result() {
     shift 2
     if "$@"; then ok "$name"; else notok "$name" "$why"; fi
 }
-# until_true SECONDS COMMAND...
-until_true() {
-    local i limit=$1
-    shift
-    for ((i = 0; i < limit * 10; i++)); do
-        "$@" && return
-        sleep 0.1
-    done
-    return 1
-}
 
 # --- the command line ---
 refuse() { # NAME PATTERN ARGS...

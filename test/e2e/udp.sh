@@ -12,10 +12,15 @@ is() {
         "$@"
 }
 
-# waiting PORT: until a TCP server is there in this namespace
+# In a namespace of its own where one can be had: at 127.0.0.1 of the machine others may be, whom nobody may join.
+why=$(why_no_namespaces)
+alone=()
+[ -n "$why" ] || { ns_make l && alone=(ip netns exec "nn-$$-l"); }
+
+# waiting PORT: until a TCP server is there
 waiting() {
     for ((i = 0; i < 100; i++)); do
-        [ -n "$(ss -Hltn "sport = :$1")" ] && return 0
+        [ -n "$("${alone[@]}" ss -Hltn "sport = :$1")" ] && return 0
         kill -0 "$server" 2>/dev/null || return 1
         sleep 0.1
     done
@@ -26,9 +31,10 @@ waiting() {
 loopback() { # NAME SERVER_ADDR CLIENT_ADDR ARGS...
     local name=$1 server_addr=$2 client_addr=$3
     shift 3
-    start "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port "udp:$server_addr" --json "$@"
+    start "${alone[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port "udp:$server_addr" --json "$@"
     waiting 18611
-    run "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port "udp:$client_addr" --json "$@" "$server_addr"
+    run "${alone[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port "udp:$client_addr" --json "$@" \
+        "$server_addr"
     finish
     if [ $rc = 0 ] && [ $server_rc = 0 ] && is "j['verified_messages'] == 100" "$tmp/out"; then ok "$name"
     else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
@@ -38,7 +44,7 @@ loopback loopback_4096 127.0.0.1 127.0.0.2 -n 100 -s 300000 -m 4096
 loopback loopback_ud 127.0.0.1 127.0.0.2 -n 100 -s 1000 --transport ud
 loopback loopback_bad_line 127.0.0.1 127.0.0.2 -n 100 -s 30000 --loss 1% --reorder 1%
 
-run "${as_nobody[@]}" "$tmp/nornic" ports --json
+run "${alone[@]}" "${as_nobody[@]}" "$tmp/nornic" ports --json
 of="{p['port']: p for p in j['ports']}"
 if [ $rc = 0 ] && is "$of['udp:127.0.0.1']['usable'] and 'CAP_NET_RAW' in $of['packet:lo']['why']" "$tmp/out"; then
     ok ports_for_nobody
@@ -46,12 +52,12 @@ else notok ports_for_nobody "exit status $rc: $out $err"; fi
 
 # another user's; what processes of one user do there is in share.sh
 if [ "$(id -u)" = 0 ]; then
-    start "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port udp:127.0.0.1
+    start "${alone[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port udp:127.0.0.1
     waiting 18611
-    run "$nornic" pingpong -p 18612 --port udp:127.0.0.1
+    run "${alone[@]}" "$nornic" pingpong -p 18612 --port udp:127.0.0.1
     if [ $rc = 2 ] && one_sentence "$err" "taken by nornic (process $server)"; then ok says_who_has_the_port
     else notok says_who_has_the_port "exit status $rc: $err"; fi
-    run "$nornic" ports
+    run "${alone[@]}" "$nornic" ports
     if [ $rc = 0 ] && [[ $out == *"udp:127.0.0.1 not now: "*"taken by nornic"* ]]; then ok ports_says_it_too
     else notok ports_says_it_too "exit status $rc: $out"; fi
     kill "$server"
@@ -59,14 +65,13 @@ if [ "$(id -u)" = 0 ]; then
 else
     skip says_who_has_the_port "it needs root"
 fi
-run "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:192.0.2.77
+run "${alone[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:192.0.2.77
 if [ $rc = 2 ] && one_sentence "$err" "192.0.2.77 is no address"; then ok names_a_foreign_address
 else notok names_a_foreign_address "exit status $rc: $err"; fi
-run "$nornic" pingpong --port udp:lo --roce-v1
+run "${alone[@]}" "$nornic" pingpong --port udp:lo --roce-v1
 if [ $rc = 2 ] && one_sentence "$err" "RoCEv1 is not over UDP"; then ok no_roce_v1
 else notok no_roce_v1 "exit status $rc: $err"; fi
 
-why=$(why_no_namespaces)
 if [ -n "$why" ]; then
     skip veth "$why"
     exit $status
@@ -217,7 +222,7 @@ elif start_tcpdump; then
     done
     kill -INT "$tcpdump"
     wait "$tcpdump"
-    run python3 test/e2e/udp_captures.py "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
+    run python3 test/e2e/udp_captures.py --trains "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
     if [ $rc = 0 ]; then ok captures_agree; else notok captures_agree "$out $err"; fi
     run "$nornic" verify "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
     if [ $rc = 0 ] && [[ $out == *"bad 0"* ]] && [[ $out != *" 0 RoCE"* ]]; then ok captures_are_good
@@ -252,4 +257,65 @@ else notok the_other_side_ends "exit status $rc: $(cat "$tmp/out") $err"; fi
 run timeout 10 "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" rping -c -a 10.77.0.1 --port udp:nnb
 if [ $rc = 1 ] && [[ $err == *"10.77.0.1 says that nothing there takes RoCE"* ]]; then ok nobody_to_connect_to
 else notok nobody_to_connect_to "exit status $rc: $out $err"; fi
+
+# --- the path grows narrow: a router says so in mid-transfer ---
+# routed: namespaces $ns_r (10.78.1.2, fd78:1::2) and $ns_z (10.78.2.2, fd78:2::2) on the two sides of the router $ns_m
+routed() {
+    ns_r="nn-$$-r" ns_z="nn-$$-z" ns_m="nn-$$-m"
+    ns_make r && ns_make z && ns_make m || return 1
+    (
+        set -e
+        ip netns exec "$ns_m" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+        side=1
+        for ns in "$ns_r" "$ns_z"; do
+            ip link add nnr netns "$ns" mtu 4200 type veth peer name nnm$side netns "$ns_m" mtu 4200
+            ip -n "$ns" addr add 10.78.$side.2/24 dev nnr
+            ip -n "$ns" addr add fd78:$side::2/64 dev nnr nodad
+            ip -n "$ns_m" addr add 10.78.$side.1/24 dev nnm$side
+            ip -n "$ns_m" addr add fd78:$side::1/64 dev nnm$side nodad
+            ip -n "$ns_m" link set nnm$side up
+            ip -n "$ns" link set nnr up
+            ip -n "$ns" route add default via 10.78.$side.1
+            ip -n "$ns" -6 route add default via fd78:$side::1
+            side=2
+        done
+    )
+}
+# narrower NAME HOST MTU: the router's way to HOST takes packets of MTU bytes from the middle of a transfer on
+narrower() {
+    ip -n "$ns_m" link set nnm2 mtu 4200
+    start ip netns exec "$ns_z" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr
+    listening "$ns_z" 18516
+    ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr --time 30s -t 5s "$2" \
+        >"$tmp/out" 2>"$tmp/err" &
+    client=$!
+    e2e_pids+=("$client")
+    flowing "$ns_r" nnr
+    ip -n "$ns_m" link set nnm2 mtu "$3"
+    wait "$client"
+    rc=$? err=$(cat "$tmp/err")
+    finish
+    local says="the path to $2 takes packets of $3 bytes at the most: use a smaller path MTU"
+    if [ $rc = 1 ] && [[ $err == *"$says"* ]] && [ $server_rc = 1 ]; then ok "$1"
+    else notok "$1" "client $rc: $(cat "$tmp/out") $err; server $server_rc: $server_err"; fi
+    # what the kernel has learned of the path holds for who starts now; with packets that fit it goes
+    start ip netns exec "$ns_z" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -t 2s
+    listening "$ns_z" 18516
+    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -n 1000 -t 2s "$2"
+    finish
+    if [ $rc = 1 ] && [[ $err == *"$says"* ]]; then ok "$1_once_and_for_all"
+    else notok "$1_once_and_for_all" "client $rc: $out $err"; fi
+    start ip netns exec "$ns_z" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr
+    listening "$ns_z" 18516
+    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -n 1000 -v -m 1024 "$2"
+    finish
+    if [ $rc = 0 ] && [ $server_rc = 0 ]; then ok "$1_smaller_packets_go"
+    else notok "$1_smaller_packets_go" "client $rc: $out $err; server $server_rc: $server_err"; fi
+}
+if routed; then
+    narrower a_router_says_too_long 10.78.2.2 1500
+    narrower a_router_says_too_big_ipv6 fd78:2::2 1500
+else
+    notok a_router_says_too_long "no router can be made"
+fi
 exit $status

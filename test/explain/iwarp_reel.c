@@ -207,3 +207,31 @@ unsigned reel_errors(const struct iwarp_reel *f)
         n += explain_finding_severity(kind) == 2 ? f->found[kind] : 0;
     return n;
 }
+
+void reel_begin_full(struct iwarp_reel *f)
+{
+    reel_begin(f);
+    reel_open(f);
+    reel_set_up(f);
+    cr_assert_eq(reel_errors(f), 0);
+}
+
+void reel_expect_words(const struct iwarp_reel *f, const char *part)
+{
+    cr_assert(strstr(f->m.words, part), "\"%s\" is not in \"%s\"", part, f->m.words);
+}
+
+const struct explain_finding *reel_finding(const struct iwarp_reel *f, enum explain_finding_kind kind)
+{
+    for (unsigned i = 0; i < f->m.remark_count; i++)
+        if (f->m.remarks[i].kind == kind)
+            return &f->m.remarks[i];
+    return NULL;
+}
+
+void reel_expect_finding(const struct iwarp_reel *f, enum explain_finding_kind kind, const char *rule)
+{
+    const struct explain_finding *found = reel_finding(f, kind);
+    cr_assert(found, "no %s: %s", explain_finding_key(kind), f->m.words);
+    cr_assert_str_eq(found->rule, rule, "%s", found->words);
+}

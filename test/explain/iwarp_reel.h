@@ -56,5 +56,11 @@ void reel_ulpdu(struct iwarp_reel *f, unsigned side, const uint8_t *ulpdu, uint3
 
 /* Findings of severity 2 so far. */
 unsigned reel_errors(const struct iwarp_reel *f);
+/* Begins with both ends set up, without a finding. */
+void reel_begin_full(struct iwarp_reel *f);
+/* The last message has these words in it; has a finding of the kind, by the rule. */
+void reel_expect_words(const struct iwarp_reel *f, const char *part);
+const struct explain_finding *reel_finding(const struct iwarp_reel *f, enum explain_finding_kind kind);
+void reel_expect_finding(const struct iwarp_reel *f, enum explain_finding_kind kind, const char *rule);
 
 #endif

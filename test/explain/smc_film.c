@@ -101,9 +101,14 @@ static void request(struct film *f, unsigned link, unsigned side, uint8_t opcode
     feed(f, roce_frame_seal(&t, frame, bytes));
 }
 
+void film_send_of(struct film *f, unsigned link, unsigned side, const uint8_t *bytes, uint32_t n)
+{
+    request(f, link, side, ROCE_OP_SEND_ONLY, NULL, bytes, n);
+}
+
 void film_send(struct film *f, unsigned link, unsigned side, const uint8_t message[44])
 {
-    request(f, link, side, ROCE_OP_SEND_ONLY, NULL, message, 44);
+    film_send_of(f, link, side, message, 44);
 }
 
 void film_llc(struct film *f, unsigned link, unsigned side, const char *example)
@@ -219,4 +224,16 @@ uint64_t film_violations(const struct film *f)
     for (unsigned i = 0; i < EXPLAIN_FINDING_COUNT; i++)
         n += explain_finding_severity((enum explain_finding_kind)i) == 2 ? f->counts[i] : 0;
     return n;
+}
+
+void film_expect_words(struct film *f, const char *part)
+{
+    cr_assert(strstr(f->m.words, part), "\"%s\" is not in \"%s\"", part, f->m.words);
+}
+
+void film_client_sends(struct film *f, unsigned link, uint32_t at, uint32_t bytes, uint16_t seq)
+{
+    uint32_t rkey = link == 2 ? 0x644 : FILM_SERVER_RKEY;
+    film_write(f, link, 0, rkey, FILM_SERVER_VA + 4 + at, bytes);
+    film_cdc(f, link, 0, (struct smcr_cdc){.seq = seq, .producer_cursor = 4 + at + bytes});
 }

@@ -33,6 +33,7 @@ void film_clc(struct film *f, unsigned side, const char *example);
 void film_clc_bytes(struct film *f, unsigned side, const uint8_t *bytes, unsigned n);
 /* A SEND over a link. */
 void film_send(struct film *f, unsigned link, unsigned side, const uint8_t message[44]);
+void film_send_of(struct film *f, unsigned link, unsigned side, const uint8_t *bytes, uint32_t n);
 void film_llc(struct film *f, unsigned link, unsigned side, const char *example);
 /* A CDC message; length and type are filled in, and the token of the connection if it is 0. */
 void film_cdc(struct film *f, unsigned link, unsigned side, struct smcr_cdc cdc);
@@ -54,5 +55,10 @@ void film_two_links(struct film *f);
 bool film_remarks(const struct film *f, enum explain_finding_kind kind, const char *rule);
 /* Findings of severity 2 so far. */
 uint64_t film_violations(const struct film *f);
+
+/* The line of the last packet has that part. */
+void film_expect_words(struct film *f, const char *part);
+/* The client sends `bytes` from stream position `at` on, in its first turn of the buffer, and says so. */
+void film_client_sends(struct film *f, unsigned link, uint32_t at, uint32_t bytes, uint16_t seq);
 
 #endif

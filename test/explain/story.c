@@ -53,16 +53,16 @@ static void send(struct story *s, bool is_request, struct roce_bth bth, const ui
                              .src = nornic_addr_from_v4(addr[!from_a]),
                              .dst = nornic_addr_from_v4(addr[from_a]),
                              .hop_limit = 64,
-                             .src_port = 0xc000};
+                             .src_port = s->src_port ? s->src_port : 0xc000};
     struct roce_frame_template t;
     uint32_t pad = -bytes & 3, transport = ROCE_BTH_BYTES + ext_bytes + bytes + pad;
     bth.pkey = NORNIC_PKEY_DEFAULT;
     bth.pad_count = (uint8_t)pad;
-    bth.dest_qpn = from_a ? STORY_B_QPN : STORY_A_QPN;
+    bth.dest_qpn = (from_a ? STORY_B_QPN : STORY_A_QPN) + s->more_qpn;
     memset(s->frame, 0, sizeof s->frame);
     roce_frame_template_init(&t, &path);
     uint8_t *p = roce_bth_put(
-        roce_frame_begin(&t, s->frame, transport, s->has_id ? s->ip_id : (uint16_t)(s->number + 1)), &bth);
+        roce_frame_begin(&t, s->frame, transport, s->has_id ? s->ip_id : STORY_IP_ID(s->number + 1)), &bth);
     if (ext_bytes)
         memcpy(p, ext, ext_bytes);
     for (uint32_t i = 0; i < bytes; i++)

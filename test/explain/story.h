@@ -8,10 +8,11 @@
 #include "explain/analysis.h"
 #include "explain/replay/tape.h"
 
-#define STORY_A_QPN       0x22u
-#define STORY_B_QPN       0x11u
-#define STORY_FRAME_BYTES 4400
-#define STORY_TIMEOUT_NS  (67 * NS_PER_MS) /* of a sender whose timer runs out */
+#define STORY_A_QPN         0x22u
+#define STORY_B_QPN         0x11u
+#define STORY_FRAME_BYTES   4400
+#define STORY_IP_ID(number) (uint16_t)(64 + (number)) /* of a packet: none that trains are numbered with */
+#define STORY_TIMEOUT_NS    (67 * NS_PER_MS)          /* of a sender whose timer runs out */
 
 struct story {
     struct explain_analysis *analysis;
@@ -20,9 +21,11 @@ struct story {
     uint32_t snap_bytes; /* of a frame are captured; 0: all */
     bool is_b_asking;    /* the requests are B's, and the answers A's */
     uint32_t shape;      /* payload bytes are (shape + i) & 0xff */
-    bool has_id;         /* the IPv4 identification is `ip_id`; else it counts with the packets */
+    bool has_id;         /* the IPv4 identification is `ip_id`; else STORY_IP_ID() of the packet */
     uint16_t ip_id;
     uint8_t net;       /* the second byte of the addresses */
+    uint32_t more_qpn; /* the queue pairs are those with numbers so much greater */
+    uint16_t src_port; /* UDP, of all; 0: 0xc000 */
     bool is_tunnelled; /* the packets come in IP in IP: another network, with the same addresses */
     uint8_t frame[STORY_FRAME_BYTES];
     uint32_t len_bytes;

@@ -352,3 +352,45 @@ Test(connections, an_answer_that_comes_again_lets_nothing_be_forgotten)
     cr_expect_eq(s.m.message, newest + 1);
     story_end(&s);
 }
+
+/* Nearer than what is another connection without a pause: 363 PSNs on, 3 s later. */
+Test(connections, a_leap_behind_a_long_silence_begins_another_one)
+{
+    story_begin(&s);
+    run(100, 20);
+    s.time_ns += 3 * NS_PER_S;
+    story_request(&s, ROCE_OP_SEND_ONLY, 120 + 363, 64, 0);
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_PSN_GAP));
+    cr_expect_eq(s.m.flow, 2);
+    cr_expect_eq(earlier_of(2), 1);
+    story_end(&s);
+}
+
+/* As many are missing without a pause, or few of them behind one: it is the same connection. */
+Test(connections, a_gap_is_a_gap_where_no_pause_or_few_packets_are)
+{
+    for (unsigned is_paused = 0; is_paused < 2; is_paused++) {
+        story_begin(&s);
+        run(100, 20);
+        s.time_ns += is_paused ? 3 * NS_PER_S : 0;
+        story_request(&s, ROCE_OP_SEND_ONLY, 120 + (is_paused ? 20 : 363), 64, 0);
+        cr_expect(story_has(&s, EXPLAIN_FIND_PSN_GAP), "%u", is_paused);
+        cr_expect_eq(s.m.flow, 1, "%u", is_paused);
+        story_end(&s);
+    }
+}
+
+/* As in simulated run 80001050: a bit of a PSN turns on the way, and the snap length cuts the ICRC off. */
+Test(connections, a_packet_with_a_damaged_psn_is_no_connection_that_others_belong_to)
+{
+    story_begin(&s);
+    run(0xfff0, 3);
+    s.snap_bytes = 54;
+    story_request(&s, ROCE_OP_SEND_ONLY, 0xfff3 ^ 0x2000, 64, 0);
+    s.time_ns += NS_PER_MS;
+    story_request(&s, ROCE_OP_SEND_ONLY, 0xfff3, 64, 0);
+    cr_expect_eq(s.m.flow, 1, "it goes on there");
+    cr_expect_eq(s.m.remark_count, 1, "it is cut");
+    cr_expect(!story_has(&s, EXPLAIN_FIND_PSN_GAP));
+    story_end(&s);
+}

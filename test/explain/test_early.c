@@ -170,3 +170,18 @@ Test(early, at_the_same_time_the_order_of_records_is_no_clock)
     cr_expect_eq(skew_of_leads(20 * NS_PER_US, words, sizeof words), 20 * NS_PER_US);
     cr_expect_not_null(strstr(words, "by 20.0 us"), "%s", words);
 }
+
+/* The path MTU is not known when the last of the answers to a READ comes, which others overtook: it answers
+ * that READ all the same, as the next shows. */
+Test(early, an_answer_to_a_read_that_was_thought_to_be_shorter_is_no_ghost)
+{
+    struct story s;
+    story_begin(&s);
+    story_request(&s, ROCE_OP_READ_REQUEST, 10, 0, 1411);
+    story_answer(&s, ROCE_OP_READ_RESP_LAST, 15, ROCE_SYNDROME_ACK_UNLIMITED, 1, 131);
+    story_answer(&s, ROCE_OP_READ_RESP_FIRST, 10, ROCE_SYNDROME_ACK_UNLIMITED, 1, 256);
+    story_request(&s, ROCE_OP_SEND_ONLY, 16, 8, 0);
+    story_ack(&s, 16, 2);
+    cr_expect_eq(story_count_at_end(&s, EXPLAIN_FIND_GHOST_ACK), 0);
+    story_end(&s);
+}

@@ -240,6 +240,20 @@ Test(iwarp_replay, an_answer_that_is_owed_behind_a_fin)
     expect_one(&o, EXPLAIN_IWARP_REPLAY_OWED, 0, 10, "RDMA Read Response");
 }
 
+/* The server's FIN is in the client's TCP when the client, which has not looked, sends once more. */
+static bool end_before_a_send(uint64_t number, uint8_t *bytes)
+{
+    bytes[FLAGS_AT] |= number == 15 ? TCP_FIN : 0;
+    return number <= 17;
+}
+
+Test(iwarp_replay, a_fin_is_heard_when_nothing_more_begins)
+{
+    struct outcome o = replay("iwarp/rping_23", CLIENT, end_before_a_send);
+    cr_expect_eq(o.told_count, 0);
+    cr_expect_eq(o.result.outcomes[EXPLAIN_IWARP_REPLAY_EQUAL], 5, "Request, three Sends and an answer");
+}
+
 /* --- Terminates --- */
 
 static bool say_another_code(uint64_t number, uint8_t *bytes)

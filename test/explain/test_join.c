@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "explain/join/show.h"
+#include "test/explain/join_ends.h"
 #include "test/support/random.h"
 
 /* --- clocks --- */
@@ -157,10 +158,8 @@ Test(clock, a_step_shortly_before_the_end_leaves_none_out)
     struct clocks *c = malloc(sizeof *c);
     struct path p = {.span_ns = 10e9, .least_ns = {20000, 20000}, .jitter_ns = {5000, 5000}};
     play(c, &p, 7);
-    for (unsigned i = POINTS - POINTS / 32; i < POINTS; i++) {
-        c->out[i].y += 3e6;
-        c->back[i].y += 3e6;
-    }
+    for (unsigned i = POINTS - POINTS / 32; i < POINTS; i++)
+        c->out[i].y -= 3e6;
     cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
     cr_expect_eq(c->clock.strays, 0);
     cr_expect(c->clock.is_inconsistent || c->clock.piece_count > 1);
@@ -194,13 +193,6 @@ Test(clock, times_of_the_one_are_times_of_the_other_and_back)
 #define WAY_NS         (30 * NS_PER_US)
 
 /* A capture at 10.77.0.1, and one at the other end as the test wants it: 30 us away, its clock 2 s ahead. */
-struct ends {
-    struct explain_join *join;
-    unsigned count[2];
-    struct explain_join_place places[2048];
-    unsigned place_count;
-};
-
 enum at_other { AS_IT_IS, NOT_THERE, TWICE, LATE, CHANGED };
 
 static void take(struct ends *e, unsigned side, const struct net_capture_record *record, uint64_t time_ns,
@@ -247,26 +239,8 @@ static struct ends *join(const char *path, uint64_t number, enum at_other what)
         take_other(e, &record, number == EVERY || n == number ? what : AS_IT_IS);
     }
     net_capture_close(capture);
-    cr_assert_eq(explain_join_finish(e->join, &why), 0, "%s", why.text);
-    while (explain_join_step(e->join, &e->places[e->place_count]))
-        e->place_count++;
+    ends_finish(e);
     return e;
-}
-
-static void end(struct ends *e)
-{
-    explain_join_destroy(e->join);
-    free(e);
-}
-
-/* The place of record `n` of capture 0. */
-static const struct explain_join_place *place_of(const struct ends *e, uint64_t n)
-{
-    for (unsigned i = 0; i < e->place_count; i++)
-        if (e->places[i].record[0] == n)
-            return &e->places[i];
-    cr_expect_fail("record %u is not shown", (unsigned)n);
-    return &e->places[0];
 }
 
 Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
@@ -281,7 +255,7 @@ Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
         cr_expect_leq(llabs(e->places[i].delay_ns - (int64_t)WAY_NS), 10);
     }
     cr_expect_eq(s->way[0].fates[EXPLAIN_FATE_ARRIVED] + s->way[1].fates[EXPLAIN_FATE_ARRIVED], e->count[0]);
-    end(e);
+    ends_free(e);
 }
 
 /* The other capture sees each packet at two places, 5 us apart: the first time counts. */
@@ -296,33 +270,33 @@ Test(join, a_capture_that_holds_each_packet_twice_tells_the_same)
         cr_expect_eq(e->places[i].fate, EXPLAIN_FATE_ARRIVED);
         cr_expect_leq(llabs(e->places[i].delay_ns - (int64_t)WAY_NS), 10);
     }
-    end(e);
+    ends_free(e);
 }
 
 /* Linux numbers its packets, so that a second one is a copy for certain. */
 Test(join, a_copy_is_told_from_what_was_sent_twice)
 {
     struct ends *e = join("pcaps/rc_long.pcap", 10, TWICE);
-    const struct explain_join_place *p = place_of(e, 10), *copy = p + 1;
+    const struct explain_join_place *p = ends_place_of(e, 10), *copy = p + 1;
     while (copy->fate != EXPLAIN_FATE_COPY && copy < &e->places[e->place_count])
         copy++;
     cr_expect_eq(p->fate, EXPLAIN_FATE_ARRIVED);
     cr_expect_eq(copy->fate, EXPLAIN_FATE_COPY);
     cr_expect_eq(copy->sure, EXPLAIN_SURE_SHOWN);
     cr_expect_eq(copy->related, p->number);
-    end(e);
+    ends_free(e);
 }
 
 /* The ACK that covers it shows that it came: the capture misses it, no more. */
 Test(join, what_was_acknowledged_was_not_lost)
 {
     struct ends *e = join("pcaps/rc_long.pcap", 110, NOT_THERE);
-    const struct explain_join_place *p = place_of(e, 110);
+    const struct explain_join_place *p = ends_place_of(e, 110);
     cr_expect_eq(p->fate, EXPLAIN_FATE_MISSED_THERE, "%s", explain_fate_key(p->fate));
     cr_expect_eq(p->sure, EXPLAIN_SURE_SHOWN);
     cr_expect_str_eq(p->evidence, "acknowledges it");
     cr_expect_gt(p->related, p->number);
-    end(e);
+    ends_free(e);
 }
 
 static void expect_finding(const struct ends *e, const struct explain_join_place *p,
@@ -339,11 +313,11 @@ static void expect_finding(const struct ends *e, const struct explain_join_place
 Test(join, what_came_damaged_is_found_and_told)
 {
     struct ends *e = join("pcaps/rc_long.pcap", 110, CHANGED);
-    const struct explain_join_place *p = place_of(e, 110);
+    const struct explain_join_place *p = ends_place_of(e, 110);
     cr_expect_eq(p->fate, EXPLAIN_FATE_DAMAGED, "%s", explain_fate_key(p->fate));
     cr_expect_neq(p->record[1], 0);
     expect_finding(e, p, EXPLAIN_FIND_DAMAGED_ON_WAY);
-    end(e);
+    ends_free(e);
 }
 
 /* An answer that is missing at the other end's own capture was sent all the same; at the requester's it is
@@ -376,7 +350,40 @@ Test(join, an_answer_that_never_came_is_probably_lost)
     cr_expect_eq(p.sure, EXPLAIN_SURE_LIKELY);
     cr_expect_eq(p.from, 1);
     expect_finding(e, &p, EXPLAIN_FIND_LOST_ON_WAY);
-    end(e);
+    ends_free(e);
+}
+
+/* Capture 0 was taken with a filter for the CM; capture 1 has nothing of queue pairs from the other end, so
+ * that no packet shows that capture 0 lacks any. */
+Test(join, a_capture_of_the_cm_alone_does_not_tell_that_others_were_lost)
+{
+    struct ends *e = calloc(1, sizeof *e);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    unsigned open = 0;
+    e->join = explain_join_create(0);
+    cr_assert_eq(net_capture_open("pcaps/cm_rping.pcap", &capture, &why), 0);
+    while (net_capture_next(capture, &record, &why) > 0) {
+        struct explain_packet p;
+        explain_dissect(&p, &record, 1);
+        if (p.kind == EXPLAIN_CM)
+            take(e, 0, &record, record.time_ns, false);
+        if (p.kind == EXPLAIN_CM || (p.kind == EXPLAIN_ROCE && p.roce.src.b[15] == 2))
+            take_other(e, &record, AS_IT_IS);
+    }
+    net_capture_close(capture);
+    cr_assert_eq(explain_join_finish(e->join, &why), 0, "%s", why.text);
+    for (struct explain_join_place p; explain_join_step(e->join, &p);) {
+        if (p.fate == EXPLAIN_FATE_ARRIVED)
+            continue;
+        cr_expect_eq(p.fate, EXPLAIN_FATE_LOST);
+        cr_expect_eq(p.sure, EXPLAIN_SURE_UNKNOWN);
+        cr_expect_eq(p.or_fate, EXPLAIN_FATE_MISSED_THERE, "%s", explain_fate_key(p.or_fate));
+        open++;
+    }
+    cr_expect_gt(open, 10);
+    ends_free(e);
 }
 
 Test(join, captures_without_a_common_packet_are_refused_with_what_differs)

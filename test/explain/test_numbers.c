@@ -540,7 +540,7 @@ Test(numbers, what_the_capture_holds_once_more_is_told)
     begin(&t);
     t.s.has_id = true;
     for (unsigned i = 0; i < 4; i++) {
-        t.s.ip_id = (uint16_t)(i % 2 + 1);
+        t.s.ip_id = STORY_IP_ID(i % 2 + 1);
         t.s.time_ns += i == 2 ? NS_PER_S : 0;
         request(&t, ROCE_OP_SEND_ONLY, 100 + i % 2, 8, 0);
     }

@@ -262,3 +262,28 @@ Test(selective, what_is_kept_was_not_lost)
     cr_expect_eq(without, 1, "12: %u", without);
     story_end(&s);
 }
+
+/* The capture begins behind the READ of 28480 bytes: its first request here asks for a part, and the next for
+ * all that is left. */
+Test(selective, a_read_is_longer_than_the_part_that_is_asked_for_first)
+{
+    struct story s;
+    story_begin_strict(&s);
+    story_request(&s, ROCE_OP_WRITE_FIRST, 8, 512, 513);
+    story_request(&s, ROCE_OP_WRITE_LAST, 9, 1, 0);
+    story_answer(&s, ROCE_OP_ACK, 9, ROCE_SYNDROME_ACK_UNLIMITED, 7, 0);
+    story_request(&s, ROCE_OP_READ_REQUEST, 10, 0, 512);
+    story_answer(&s, ROCE_OP_READ_RESP_ONLY, 10, ROCE_SYNDROME_ACK_UNLIMITED, 8, 512);
+    story_request(&s, ROCE_OP_READ_REQUEST, 10, 0, 28480);
+    story_send(&s, 66);
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_PSN_GAP), "PSN 10 to 65 are those of the READ");
+    story_answer(&s, ROCE_OP_READ_RESP_FIRST, 10, ROCE_SYNDROME_ACK_UNLIMITED, 8, 512);
+    expect_words(&s, "512 of 28480 bytes");
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_VIOLATION), "%s", s.m.remarks[0].words);
+    story_answer(&s, ROCE_OP_READ_RESP_MIDDLE, 12, 0, 0, 512);
+    expect_words(&s, "response 3/56");
+    story_request(&s, ROCE_OP_READ_REQUEST, 12, 0, 27968); /* 512 bytes more than were known of */
+    story_answer(&s, ROCE_OP_READ_RESP_FIRST, 12, ROCE_SYNDROME_ACK_UNLIMITED, 8, 512);
+    expect_words(&s, "of 28992 bytes");
+    story_end(&s);
+}

@@ -127,7 +127,7 @@ Test(smc, a_handshake_of_TCP_that_offers_nothing_is_none_of_SMC_R)
 }
 
 /* A message as an RC SEND. */
-static void expect_send(const uint8_t *message, const char *key, const char *words)
+static void expect_send_of(uint16_t bytes, const uint8_t *message, const char *key, const char *words)
 {
     struct roce_path path = {.vlan_tci = -1,
                              .src = nornic_addr_from_v4((uint8_t[]){10, 0, 0, 1}),
@@ -138,9 +138,14 @@ static void expect_send(const uint8_t *message, const char *key, const char *wor
     struct roce_bth bth = {.opcode = ROCE_OP_SEND_ONLY, .pkey = 0xffff, .dest_qpn = 18};
     memset(frame, 0, sizeof frame);
     roce_frame_template_init(&t, &path);
-    uint8_t *p = roce_bth_put(roce_frame_begin(&t, frame, ROCE_BTH_BYTES + 44, 1), &bth);
-    memcpy(p, message, 44);
-    expect(roce_frame_seal(&t, frame, ROCE_BTH_BYTES + 44), EXPLAIN_ROCE, key, words);
+    uint8_t *p = roce_bth_put(roce_frame_begin(&t, frame, ROCE_BTH_BYTES + bytes, 1), &bth);
+    memcpy(p, message, bytes);
+    expect(roce_frame_seal(&t, frame, ROCE_BTH_BYTES + bytes), EXPLAIN_ROCE, key, words);
+}
+
+static void expect_send(const uint8_t *message, const char *key, const char *words)
+{
+    expect_send_of(44, message, key, words);
 }
 
 static void expect_message(const char *name, const char *key, const char *words)
@@ -184,6 +189,25 @@ Test(smc, a_client_asks_for_a_link_in_version_2)
     smcr_gid_put(p, &gid);
     expect_send(message, "llc2_request_add_link",
                 SEND2 "LLC REQUEST ADD LINK request: the client has further GIDs: 10.0.0.9");
+}
+
+/* As in simulated run 130000391: type and length are those of a message, and the parts that it tells of are
+ * not there. */
+Test(smc, what_a_program_sends_is_no_message_though_it_begins_like_one)
+{
+    uint8_t data[164] = {SMCR_LLC2_REQUEST_ADD_LINK, 0xa4, 0};
+    memset(data + 4, 0x5a, sizeof data - 4); /* 90 GIDs, where 8 are there at the most */
+    expect_send_of(sizeof data, data, "bth", "SEND only, message 1, 164 bytes");
+    data[0] = SMCR_LLC2_ADD_LINK;
+    expect_send_of(sizeof data, data, "bth", "SEND only, message 1, 164 bytes");
+    data[0] = SMCR_LLC2_TEST_LINK;
+    expect_send_of(sizeof data, data, "bth", "SEND only, message 1, 164 bytes");
+    data[1] = 60;
+    data[0] = SMCR_LLC2_REQUEST_ADD_LINK;
+    data[24] = 2;
+    memset(data + 28, 0, sizeof data - 28);
+    expect_send_of(60, data, "llc2_request_add_link",
+                   SEND2 "LLC REQUEST ADD LINK request: the client has further GIDs: ::, ::");
 }
 
 /* The words of the packet with that number. */

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "smcr/llc_wire.h"
+#include "smcr/llc2_wire.h"
 #include "test/explain/smc_film.h"
 #include "test/support/smcr_examples.h"
 
@@ -188,6 +188,35 @@ Test(smc_llc, the_client_may_be_told_that_its_link_is_not_known)
     film_llc(&f, 1, 1, "TL_RSP");
     film_end(&f);
     cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_UNASKED], 0);
+}
+
+/* What a program sends may begin like a message; a link bears nothing else. */
+Test(smc_llc, what_begins_as_a_message_on_a_link_is_one_or_wrong)
+{
+    static const struct {
+        uint8_t type, length_lsb, bytes;
+        const char *words; /* NULL: no finding */
+    } sent[] = {
+        {SMCR_LLC2_ADD_LINK, 104, 104, "ADD LINK of 104 bytes: its parts want another length"},
+        {SMCR_LLC2_REQUEST_ADD_LINK, 76, 76, "REQUEST ADD LINK of 76 bytes: its parts want another length"},
+        {SMCR_LLC2_TEST_LINK, 60, 60, "TEST LINK of 60 bytes: its parts want another length"},
+        {SMCR_LLC2_TEST_LINK, 60, 44, NULL}, /* of a program that uses the QPNs again, perhaps */
+        {SMCR_LLC_TEST_LINK, 44, 44, NULL},
+    };
+    for (unsigned i = 0; i < sizeof sent / sizeof *sent; i++) {
+        uint8_t bytes[128];
+        memset(bytes, 0x5a, sizeof bytes);
+        bytes[0] = sent[i].type;
+        bytes[1] = sent[i].length_lsb;
+        bytes[2] = bytes[3] = 0;
+        film_begin(&f);
+        film_first_contact(&f);
+        film_send_of(&f, 1, 0, bytes, sent[i].bytes);
+        cr_expect_eq(film_remarks(&f, EXPLAIN_FIND_SMC_MESSAGE, ""), sent[i].words != NULL, "%u", i);
+        cr_expect(!sent[i].words || strstr(f.m.remarks[0].words, sent[i].words), "%u: %s", i,
+                  f.m.remarks[0].words);
+        film_end(&f);
+    }
 }
 
 Test(smc_llc, a_link_that_is_not_there_cannot_be_deleted)

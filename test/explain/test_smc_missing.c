@@ -43,6 +43,35 @@ Test(smc_missing, a_response_whose_request_the_capture_lacks)
     cr_assert_eq(f.counts[EXPLAIN_FIND_SMC_UNASKED], 0);
 }
 
+static void test_link(unsigned side, uint8_t data, bool is_response)
+{
+    const uint8_t message[44] = {7, 44, 0, is_response ? 0x80 : 0, data};
+    film_send(&f, 1, side, message);
+}
+
+/* The capture lacks the response to the first request and the second request: what answers that bears other
+ * user data than the first. The ACK of the second stands before the response, or behind it. */
+Test(smc_missing, user_data_may_be_those_of_a_request_that_the_capture_lacks)
+{
+    for (unsigned is_acked_first = 0; is_acked_first < 2; is_acked_first++) {
+        film_begin(&f);
+        film_first_contact(&f);
+        test_link(0, 1, false);
+        film_ack(&f, 1, 1, f.psn[1][0] - 1);
+        f.psn[1][1]++;
+        film_ack(&f, 1, 0, f.psn[1][1] - 1);
+        f.psn[1][0]++;
+        if (is_acked_first)
+            film_ack(&f, 1, 1, f.psn[1][0] - 1);
+        test_link(1, 2, true);
+        if (!is_acked_first)
+            film_ack(&f, 1, 1, f.psn[1][0] - 1);
+        film_next(&f, 1, 0);
+        film_end(&f);
+        cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_LINK], 0, "%u", is_acked_first);
+    }
+}
+
 /* --- a message of the other side that the capture lacks --- */
 
 static void client_writes(uint16_t seq, uint32_t bytes)

@@ -52,7 +52,7 @@ Test(story, a_piece_that_is_sent_again_says_which_it_is)
     story_request(&s, ROCE_OP_WRITE_LAST_IMM, 11, 1024, 0);
     story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYNDROME_NAK_PSN_SEQ, 0, 0);
     s.has_id = true; /* the next after that of #2: nothing that was sent between is missing */
-    s.ip_id = 3;
+    s.ip_id = STORY_IP_ID(3);
     story_request(&s, ROCE_OP_WRITE_LAST_IMM, 11, 1024, 0);
     expect_words(&s, "RDMA WRITE with immediate last 2 of message 1, 2048 bytes, "
                      "sent again (before: #2; NAK #3 asks for it)");
@@ -82,7 +82,7 @@ Test(story, what_asks_for_it_is_likely_where_the_packet_before_is_missing)
     story_request(&s, ROCE_OP_WRITE_LAST_IMM, 11, 1024, 0);
     story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYNDROME_NAK_PSN_SEQ, 0, 0);
     s.has_id = true;
-    s.ip_id = 4;
+    s.ip_id = STORY_IP_ID(4);
     story_request(&s, ROCE_OP_WRITE_LAST_IMM, 11, 1024, 0);
     expect_words(&s, "RDMA WRITE with immediate last 2 of message 1, 2048 bytes, "
                      "sent again (before: #2; probably NAK #3 asks for it)");

@@ -254,6 +254,10 @@ bool truth_says_missing(const struct truth_facts *f, uint64_t number, uint64_t a
 enum truth_verdict truth_why_again(const struct truth_facts *f, uint64_t number, enum explain_cause cause)
 {
     const struct truth_pass *p = truth_pass_of(truth_record_of(f, number));
+    if (cause == EXPLAIN_CAUSE_COPIED)
+        return truth_is_copy(f, number);
+    if (cause == EXPLAIN_CAUSE_OVERTAKEN)
+        return truth_is_overtaken(f, number);
     if (!truth_is_again(f, number))
         return TRUTH_WRONG;
     switch (cause) {

@@ -280,7 +280,8 @@ static bool is_fate_true(const struct table *t, const struct explain_join_place 
 /* The captures do not decide, they say, and it is one of two. */
 static void judge_unknown(struct table *t, const struct explain_join_place *place)
 {
-    bool is_one = is_fate_true(t, place, place->fate) || is_fate_true(t, place, place->or_fate);
+    bool is_one = is_fate_true(t, place, place->fate) || is_fate_true(t, place, place->or_fate) ||
+                  (place->may_have_arrived && is_fate_true(t, place, EXPLAIN_FATE_ARRIVED));
     (is_one ? t->judge->score.either_right : t->judge->score.either_wrong)[is_partial(t)][place->fate]++;
 }
 
@@ -509,7 +510,7 @@ void truth_joined_print(const struct truth_joined_score *s, FILE *out)
 {
     fprintf(out,
             "%" PRIu64 " runs, %" PRIu64 " packets.\n\n"
-            "| fate | `shown`, true | `likely`, true | `unknown`: one of the two is true "
+            "| fate | `shown`, true | `likely`, true | `unknown`: one of those named is true "
             "| in parts: `shown`, true | `likely`, true | `unknown` |\n"
             "|---|---|---|---|---|---|---|\n",
             s->runs, s->packets);

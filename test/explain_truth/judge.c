@@ -188,13 +188,23 @@ static void never_happened(struct session *s, const struct explain_finding *f)
     complain(s, f->number, f, NULL);
 }
 
+/* Its cause is unknown, and that it was not sent again at all is among what may have been. */
+static bool is_left_open(const struct session *s, const struct explain_finding *f)
+{
+    for (unsigned i = 0; f->why.cause == EXPLAIN_CAUSE_UNKNOWN && i < EXPLAIN_CANDIDATES; i++)
+        if (truth_why_again(&s->facts, f->number, f->why.candidate[i]) == TRUTH_RIGHT)
+            return true;
+    return false;
+}
+
 static void take_again(struct session *s, const struct explain_finding *f)
 {
+    tally(s, TRUTH_SENT_AGAIN, f, truth_why_again, &f->why);
     if (!truth_is_again(&s->facts, f->number)) {
-        never_happened(s, f);
+        if (!is_left_open(s, f))
+            never_happened(s, f);
         return;
     }
-    tally(s, TRUTH_SENT_AGAIN, f, truth_why_again, &f->why);
     judge_root(s, f);
     judge_trigger(s, f);
     judge_sayer(s, f);
@@ -343,8 +353,8 @@ static uint32_t pair_of(const struct truth_tape *t, const struct truth_pass *p)
     return partner != TRUTH_NONE && partner < p->end ? partner : p->end;
 }
 
-/* Which queue pair each flow is: a flow of two is told wrongly. */
-static void judge_flows(struct session *s, const uint32_t *flows)
+/* Which queue pair each flow is, as the end tells it: a flow of two is told wrongly. */
+static void judge_flows(struct session *s, uint32_t *flows)
 {
     uint32_t count = explain_analysis_flow_count(s->analysis);
     uint64_t *owner = calloc(count + 1, sizeof *owner);
@@ -354,6 +364,7 @@ static void judge_flows(struct session *s, const uint32_t *flows)
     for (uint32_t n = 1; n <= s->scene->capture.count; n++) {
         const struct truth_record *r = truth_record_of(&s->facts, n);
         const struct truth_pass *p = truth_pass_of(r);
+        flows[n] = explain_analysis_flow_is(s->analysis, flows[n]).flow;
         if (!flows[n] || p->end == TRUTH_NONE || (r->is_out && p->fate & SIM_FATE_CORRUPTED))
             continue;
         uint64_t pair = 1 + ((uint64_t)(r->tape - s->scene->tape) << 32 | pair_of(r->tape, p));

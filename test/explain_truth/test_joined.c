@@ -29,10 +29,10 @@ Test(joined_truth, what_is_shown_is_true_and_delays_keep_their_bound)
     cr_expect_eq(s->delay_wrong, 0);
     cr_expect_eq(s->unjoined, 0);
     cr_expect_geq(s->right[0][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_SHOWN], 100000);
-    cr_expect_geq(s->right[0][EXPLAIN_FATE_LOST][EXPLAIN_SURE_SHOWN], 50);
+    cr_expect_geq(s->right[0][EXPLAIN_FATE_LOST][EXPLAIN_SURE_SHOWN], 40);
     cr_expect_geq(s->right[0][EXPLAIN_FATE_COPY][EXPLAIN_SURE_SHOWN], 500);
     cr_expect_geq(s->right[0][EXPLAIN_FATE_MISSED_THERE][EXPLAIN_SURE_SHOWN], 100);
-    cr_expect_leq(20 * s->either_right[0][EXPLAIN_FATE_ARRIVED],
+    cr_expect_leq(15 * s->either_right[0][EXPLAIN_FATE_ARRIVED],
                   s->right[0][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY], "which is which is left open");
     cr_expect_geq(s->overtaken_right, 1000);
     cr_expect_leq(s->overtaken_missed, s->overtaken_right / 50);
@@ -66,6 +66,14 @@ static const uint64_t joined_wrongly[] = {
     55020,  /* an answer to a packet that was sent again, and of which the capture missed a copy */
     36113,  /* three pairs of equal packets that are none of the same, far quicker than most */
     38514,  /* such a pair leaves no room for a round trip, and delays no bound */
+    50924,  /* of seven packets one is later than all others, and missed: a NAK asked for it before it came */
+    9115839,   /* two links, one of which dies: for two thirds of a second packets go over it one way only */
+    9303417,   /* one pair that is not the same packet leaves room for a round trip of 1.4 us only */
+    9201602,   /* three queue pairs between two addresses, which a capture from the middle on parts wrongly */
+    9028027,   /* nearly all from one PSN on is sent again, both ways */
+    480005980, /* an answer whose addresses were damaged, told as of the other end */
+    9355484,   /* the network's second copy of what a NAK asks for comes when that capture is over */
+    38588,     /* all that is sent again comes again within the time of the capture, which ends before */
 };
 
 Test(joined_truth, what_was_told_wrongly_is_not_any_more)
@@ -77,6 +85,35 @@ Test(joined_truth, what_was_told_wrongly_is_not_any_more)
         cr_expect_eq(judge.score.runs, 1);
         cr_expect_eq(complaints, 0);
     }
+}
+
+#define BURSTS \
+    9003035 /* 47 packets one way, and 3 each way 55 ms later, one direction of which a capture lacks */
+
+/* A clock that gains 1000 us a second would explain these captures the other way round, with more room. */
+Test(joined_truth, what_bursts_leave_open_is_told_by_the_clocks_that_are_built)
+{
+    struct truth_joined_judge judge = {0};
+    truth_joined_seeds(&judge, BURSTS, 1);
+    const struct truth_joined_score *s = &judge.score;
+    cr_expect_eq(s->right[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY], 50);
+    cr_expect_eq(s->wrong[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY], 0);
+    cr_expect_eq(s->right[1][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_SHOWN], 0);
+}
+
+#define ONE_WAY 9103475 /* the captures have 75 packets of one direction in common */
+
+/* Which end those left is a coin that is thrown: that capture may miss what the other has alone, or it was
+ * lost. */
+Test(joined_truth, what_went_one_way_is_not_told_to_be_missed)
+{
+    struct truth_joined_judge judge = {0};
+    truth_joined_seeds(&judge, ONE_WAY, 1);
+    const struct truth_joined_score *s = &judge.score;
+    for (unsigned fate = EXPLAIN_FATE_LOST; fate <= EXPLAIN_FATE_MISSED_HERE; fate++)
+        cr_expect_eq(s->right[1][fate][EXPLAIN_SURE_LIKELY] + s->wrong[1][fate][EXPLAIN_SURE_LIKELY], 0);
+    cr_expect_eq(s->either_right[1][EXPLAIN_FATE_MISSED_HERE] + s->either_wrong[1][EXPLAIN_FATE_MISSED_HERE],
+                 4);
 }
 
 #define ASKEW \
@@ -106,12 +143,39 @@ Test(joined_truth, what_came_from_nowhere_may_be_what_left)
     cr_expect_geq(judge.score.either_right[0][EXPLAIN_FATE_LOST], 90);
 }
 
+#define BEHIND_ONE 106 /* a packet left behind one that came, as the other capture seems to be over */
+
 Test(joined_truth, between_two_that_came_the_other_capture_was_on)
 {
-    struct truth_joined_judge judge = {0};
+    struct truth_joined_judge judge = {0}, behind = {0};
+    truth_joined_seeds(&behind, BEHIND_ONE, 1);
+    cr_expect_eq(behind.score.either_right[1][EXPLAIN_FATE_OUTSIDE], 1);
+    cr_expect_eq(behind.score.wrong[1][EXPLAIN_FATE_OUTSIDE][EXPLAIN_SURE_LIKELY], 0);
     truth_joined_seeds(&judge, BURST, 1);
     cr_expect_geq(judge.score.either_right[0][EXPLAIN_FATE_OUTSIDE], 30);
     cr_expect_eq(judge.score.wrong[0][EXPLAIN_FATE_OUTSIDE][EXPLAIN_SURE_LIKELY], 0);
+}
+
+static const uint64_t with_equals[] = {31000508, 31001476, 31001789, 31002508};
+
+/* What seems to have come from nowhere, or to be a copy, may be one of several equal packets that left: of
+ * those both captures have, one was taken for another. */
+Test(joined_truth, what_came_from_nowhere_may_be_one_that_both_have)
+{
+    for (size_t i = 0; i < sizeof with_equals / sizeof *with_equals; i++) {
+        struct truth_joined_judge judge = {0};
+        truth_joined_seeds(&judge, with_equals[i], 1);
+        const struct truth_joined_score *s = &judge.score;
+        uint64_t right = 0, wrong = 0;
+        for (unsigned part = 0; part < 2; part++) {
+            right +=
+                s->either_right[part][EXPLAIN_FATE_COPY] + s->either_right[part][EXPLAIN_FATE_MISSED_HERE];
+            wrong +=
+                s->either_wrong[part][EXPLAIN_FATE_COPY] + s->either_wrong[part][EXPLAIN_FATE_MISSED_HERE];
+        }
+        cr_expect_gt(right, 5);
+        cr_expect_eq(wrong, 0, "seed %" PRIu64 ": %" PRIu64, with_equals[i], wrong);
+    }
 }
 
 static const uint64_t with_strays[] = {2397, 6028,

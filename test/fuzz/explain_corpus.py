@@ -34,6 +34,7 @@ REPLAYS = {
     'rc_sendinv': (8, 20), 'rc_rnr': (1, 12), 'rc_nak': (1, 19), 'rc_vlan': (1, 12), 'rc_ipv6_atomic': (1, 14),
     'lossy_loss': (10, 34), 'lossy_duplicate': (1, 20), 'lossy_reorder': (1, 24), 'uc': (1, 12), 'ud_4': (1, 8),
     'smc_first': (8, 40), 'smcr_failover': (1, 60), 'smcr_echo': (1, 64),
+    'smc2_first': (1, 64), 'smc2_asym': (1, 64), 'smc2_down': (1, 64), 'smc_testlink': (1, 60),
 }
 FILTERS = {
     'opcode': 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100',

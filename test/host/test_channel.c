@@ -191,11 +191,43 @@ Test(channel, a_cq_needs_no_channel_and_takes_no_bad_capacity)
     cr_assert_eq(host_cq_create(pair.side[0].dev, &config, &cq), 0);
     struct nornic_wc wc = {.wr_id = 1};
     rdma_cq_req_notify(host_cq_queue(cq), false);
+    host_dev_lock(pair.side[0].dev);
     cr_expect(rdma_cq_push(host_cq_queue(cq), &wc, false));
+    host_dev_unlock(pair.side[0].dev);
     cr_expect_not(is_readable());
     cr_expect_eq(host_cq_destroy(cq), 0);
     config.capacity = 0;
     cr_expect_eq(host_cq_create(pair.side[0].dev, &config, &cq), -EINVAL);
+}
+
+/* fio's rdma engine is asked to let go of a queue in use, with an event that it never acknowledges. */
+Test(channel, ROCE_CQ_6_a_cq_in_use_is_refused_at_once)
+{
+    struct host_cq *cq;
+    arm(0);
+    complete(0, false);
+    cr_assert_eq(host_get_cq_event(channel, &cq, NULL, 0), 0);
+    rdma_cq_get(host_cq_queue(cq));
+    cr_expect_eq(host_cq_destroy(cq), -EBUSY);
+    rdma_cq_put(host_cq_queue(cq));
+    host_ack_cq_events(cq, 1);
+}
+
+/* Who is woken may end the process: what the round still has to send has left by then. */
+Test(channel, an_event_waits_for_the_end_of_the_round)
+{
+    struct nornic_wc wc = {.wr_id = 1};
+    struct host_cq *cq;
+    for (int i = 0; i < 2; i++) {
+        arm(i);
+        host_dev_lock(pair.side[0].dev);
+        rdma_cq_push(host_cq_queue(cqs[i]), &wc, false);
+        cr_expect_not(is_readable(), "told in the middle of a round");
+        host_dev_unlock(pair.side[0].dev);
+        cr_assert_eq(host_get_cq_event(channel, &cq, NULL, 0), 0);
+        cr_expect_eq(cq, cqs[i]);
+        host_ack_cq_events(cq, 1);
+    }
 }
 
 /* An event that was about to be taken when the CQ could not be destroyed is not lost. */

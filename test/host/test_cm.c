@@ -130,6 +130,16 @@ Test(cm, a_listener_that_goes_rejects_what_nobody_took)
     cm_pair_drop_qp(&pair.side[0], qp);
 }
 
+/* The program may end right after the call, and with it the thread that would have sent later. */
+Test(cm, the_last_word_has_left_when_the_call_returns)
+{
+    struct cm_connection c = cm_pair_connect(&pair);
+    host_dev_thread_stop(pair.side[1].dev);
+    cr_expect_eq(host_cm_disconnect(c.passive, NULL, 0), 0);
+    cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_DISCONNECTED);
+    drop(&c);
+}
+
 /* librdmacm's order: first the QP goes, then the id. */
 Test(cm, a_qp_may_be_destroyed_before_its_id)
 {

@@ -262,6 +262,43 @@ Test(iw, private_data_and_depths_go_both_ways)
     iw_disconnect(ends);
 }
 
+/* An MPA frame carries 512 octets, of which revision 2 has four. covers: IWARP-ECE-01 */
+Test(iw, private_data_of_a_whole_frame)
+{
+    static uint8_t question[513], answer[513];
+    struct iw_end ends[2];
+    struct nornic_cm_id *listener;
+    for (unsigned rev = 1; rev <= 2; rev++) {
+        const uint16_t most = rev == 1 ? 512 : 508;
+        const struct nornic_iwarp_config config = {.mpa_rev = (uint8_t)rev};
+        const struct nornic_conn_param asks = {.private_data = question, .private_data_len = most};
+        const struct nornic_conn_param says = {.private_data = answer, .private_data_len = most};
+        memset(question, 0x11, sizeof question);
+        memset(answer, 0x22, sizeof answer);
+        question[most - 1] = answer[most - 1] = 0x33;
+        iw_open(&ends[0], "iwarp:127.0.0.1", &config);
+        iw_open(&ends[1], "iwarp:127.0.0.1", &config);
+        iw_start(&ends[0], iw_listen(&ends[1], &listener, 1), &asks);
+        struct nornic_cm_event *event = iw_event(&ends[1], NORNIC_CM_EVENT_CONNECT_REQUEST);
+        cr_expect_eq(event->private_data_len, most);
+        cr_expect_arr_eq(event->private_data, question, most);
+        ends[1].id = event->id;
+        nornic_cm_ack_event(event);
+        iw_make_qp(&ends[1]);
+        struct nornic_conn_param over = says;
+        over.private_data_len++;
+        cr_expect_eq(nornic_cm_id_accept(ends[1].id, ends[1].qp, &over), -EINVAL, "an octet too many");
+        cr_assert_eq(nornic_cm_id_accept(ends[1].id, ends[1].qp, &says), 0, "and nothing is spoilt by it");
+        event = iw_event(&ends[0], NORNIC_CM_EVENT_ESTABLISHED);
+        cr_expect_eq(event->private_data_len, most);
+        cr_expect_arr_eq(event->private_data, answer, most);
+        nornic_cm_ack_event(event);
+        cr_expect_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_ESTABLISHED), 0);
+        nornic_cm_id_destroy(listener);
+        iw_disconnect(ends);
+    }
+}
+
 /* Nothing is exchanged but by TCP and MPA: each side's number is its own, and neither learns the other's. */
 Test(iw, IWARP_VERB_01_a_number_is_of_its_own_side_alone)
 {

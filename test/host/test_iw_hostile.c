@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP peers that are no iWARP, or bad ones: what they do costs nobody else anything, and leaves nothing. */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,18 +201,20 @@ Test(iw_hostile, noise_behind_the_setup_ends_that_stream_alone)
     expect_service();
 }
 
+#define WAKERS 3 /* what else is in the set: the device's doorbell, timer and sources */
+
 /* How many sockets the server's device has epoll look at. */
 static unsigned watched(void)
 {
     char path[64], line[256];
     unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->iw->epoll_fd);
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->iw->set.fd);
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
     while (fgets(line, sizeof line, file))
         count += strncmp(line, "tfd:", 4) == 0;
     fclose(file);
-    return count;
+    return count - WAKERS;
 }
 
 /* A child of the program has copies of all descriptors. What the program has closed is not told of any more:
@@ -312,25 +317,109 @@ Test(iw_hostile, a_reply_that_never_comes_is_not_waited_for_long)
     close(socket_fd);
 }
 
-Test(iw_hostile, a_server_that_answers_with_noise_or_hangs_up_is_told_of)
+/* A connection that comes to `socket_fd`; of what it asks for, which is `wanted` octets, `asked` has room. */
+static int accept_request(int socket_fd, uint8_t *asked, size_t wanted)
 {
-    static const char *const answers[] = {"HTTP/1.0 400 Bad Request\r\n\r\n", ""};
-    for (size_t i = 0; i < array_len(answers); i++) {
+    int fd = accept(socket_fd, NULL, NULL);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(recv(fd, asked, wanted, MSG_WAITALL), (ssize_t)wanted);
+    return fd;
+}
+
+/* By a FIN; or by a reset, as a kernel does where something is left unread. */
+static void hang_up(int fd, bool is_reset)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    if (is_reset)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
+static const struct nornic_conn_param eight = {.private_data = "who I am", .private_data_len = 8};
+
+Test(iw_hostile, a_server_that_answers_with_noise_is_told_of)
+{
+    struct iw_end client;
+    struct sockaddr_in at;
+    uint8_t asked[32];
+    int socket_fd = listen_as_none(&at);
+    iw_open(&client, "iwarp:127.0.0.1", NULL);
+    iw_start(&client, ntohs(at.sin_port), &eight);
+    int fd = accept_request(socket_fd, asked, 32);
+    say(fd, "HTTP/1.0 400 Bad Request\r\n\r\n", 28);
+    cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
+    close(fd);
+    iw_close(&client);
+    close(socket_fd);
+}
+
+/* It is asked once more, for revision 1, and no third time. covers: IWARP-MPA-12 */
+Test(iw_hostile, a_server_that_hangs_up_is_asked_for_revision_1_and_then_told_of)
+{
+    for (int is_reset = 0; is_reset < 2; is_reset++) {
         struct iw_end client;
         struct sockaddr_in at;
+        uint8_t asked[32];
         int socket_fd = listen_as_none(&at);
         iw_open(&client, "iwarp:127.0.0.1", NULL);
-        iw_start(&client, ntohs(at.sin_port), NULL);
-        int fd = accept(socket_fd, NULL, NULL);
-        char asked[64];
-        cr_assert_gt(recv(fd, asked, sizeof asked, 0), 0);
-        if (answers[i][0])
-            say(fd, answers[i], strlen(answers[i]));
-        close(fd);
+        iw_start(&client, ntohs(at.sin_port), &eight);
+        hang_up(accept_request(socket_fd, asked, 32), is_reset);
+        hang_up(accept_request(socket_fd, asked, 28), is_reset);
+        cr_expect_arr_eq(asked, "MPA ID Req Frame\x40\x01\x00\x08who I am", 28);
         cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
+        cr_expect_eq(nornic_qp_state(client.qp), NORNIC_QPS_ERR, "it is over");
         iw_close(&client);
         close(socket_fd);
     }
+}
+
+/* One that knows no other revision is connected to, by a queue pair that still has its receives.
+ * covers: IWARP-MPA-12 */
+Test(iw_hostile, a_server_of_revision_1_alone_is_connected_to)
+{
+    struct iw_end client;
+    struct sockaddr_in at;
+    struct nornic_cm_endpoints ends;
+    uint8_t asked[32], fpdu[24] = {0, 18, 0x41, 0x43, [15] = 1}; /* a SEND of nothing */
+    uint8_t first[2 + 14 + 4]; /* an FPDU of the client, behind which a responder may speak */
+    int socket_fd = listen_as_none(&at);
+    iw_open(&client, "iwarp:127.0.0.1", NULL);
+    iw_start(&client, ntohs(at.sin_port), &eight);
+    iw_post_recv(&client, 0, 16);
+    hang_up(accept_request(socket_fd, asked, 32), false);
+    int fd = accept_request(socket_fd, asked, 28);
+    say(fd, "MPA ID Rep Frame\x40\x01\x00\x00", 20);
+    cr_expect_eq(iw_hears(&client, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    nornic_cm_id_endpoints(client.id, &ends);
+    struct sockaddr_in from = {.sin_port = 0};
+    socklen_t from_bytes = sizeof from;
+    cr_assert_eq(getpeername(fd, (struct sockaddr *)&from, &from_bytes), 0);
+    cr_expect_eq(ends.local_port, ntohs(from.sin_port), "of the second connection");
+    const struct nornic_send_wr write = {.opcode = NORNIC_WR_RDMA_WRITE, .send_flags = NORNIC_SEND_SIGNALED};
+    iw_post(&client, &write);
+    cr_expect_eq(iw_wait(&client).status, NORNIC_WC_SUCCESS);
+    cr_assert_eq(recv(fd, first, sizeof first, MSG_WAITALL), (ssize_t)sizeof first);
+    iwarp_crc_put(fpdu + 20, iwarp_crc(0, fpdu, 20));
+    say(fd, fpdu, sizeof fpdu);
+    cr_expect_eq(iw_wait(&client).status, NORNIC_WC_SUCCESS, "a SEND into the receive that was there before");
+    close(fd);
+    iw_close(&client);
+    close(socket_fd);
+}
+
+/* Who asks for revision 2 by name gets that or nothing. */
+Test(iw_hostile, who_wants_revision_2_alone_falls_back_to_none)
+{
+    struct iw_end client;
+    struct sockaddr_in at;
+    uint8_t asked[32];
+    int socket_fd = listen_as_none(&at);
+    iw_open(&client, "iwarp:127.0.0.1", &(struct nornic_iwarp_config){.mpa_rev = 2});
+    iw_start(&client, ntohs(at.sin_port), &eight);
+    hang_up(accept_request(socket_fd, asked, 32), false);
+    cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
+    iw_close(&client);
+    close(socket_fd);
 }
 
 /* Descriptors run out: who connects waits, and is served when there are some again. */
@@ -353,6 +442,96 @@ Test(iw_hostile, without_descriptors_connections_wait)
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
     close(fd);
     iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED);
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_in at = {0};
+    socklen_t at_bytes = sizeof at;
+    return getsockname(fd, (struct sockaddr *)&at, &at_bytes) == 0 && at.sin_family == AF_INET
+               ? ntohs(at.sin_port)
+               : 0;
+}
+
+/* What the kernel would say of the server's sockets if they took nothing now. The library is in this program:
+ * its calls come here. */
+static atomic_bool takes_nothing;
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (atomic_load(&takes_nothing) && port_of(fd) == port) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return syscall(SYS_sendmsg, fd, message, flags);
+}
+
+static struct nornic_cm_id *id_of_request(void)
+{
+    struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_CONNECT_REQUEST);
+    struct nornic_cm_id *id = event->id;
+    nornic_cm_ack_event(event);
+    return id;
+}
+
+/* The program says no, or forgets the request; the peer's TCP has no room for that word. */
+/* covers: IWARP-MPA-14 */
+Test(iw_hostile, a_refusal_that_tcp_does_not_take_is_given_up)
+{
+    for (int forgets = 0; forgets < 2; forgets++) {
+        int fd = iw_tcp(port);
+        say(fd, request, REQUEST_BYTES);
+        struct nornic_cm_id *id = id_of_request();
+        uint64_t resets = counter("resets"), start_ns = host_now_ns();
+        atomic_store(&takes_nothing, true);
+        if (forgets)
+            nornic_cm_id_destroy(id);
+        else
+            cr_expect_eq(nornic_cm_id_reject(id, "no", 2), 0);
+        cr_expect(iw_tcp_ended(fd));
+        cr_expect_geq(host_now_ns() - start_ns, IWARP_CLOSE_WAIT_NS * 9 / 10);
+        cr_expect_eq(counter("resets"), resets + 1);
+        atomic_store(&takes_nothing, false);
+        close(fd);
+        if (!forgets)
+            nornic_cm_id_destroy(id);
+    }
+    expect_service();
+}
+
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+/* More than are taken without a Request: the others wait in the kernel, and so does a good peer, until the
+ * last of those have been waited for; not until the first have. */
+/* covers: IWARP-MPA-14 */
+Test(iw_hostile, a_crowd_that_says_nothing_does_not_keep_others_out)
+{
+    enum { TAKEN = 1024, CROWD = TAKEN + 200, OTHERS = 40 };
+    static int fds[CROWD];
+    const struct rlimit enough = {.rlim_cur = 4 * CROWD, .rlim_max = 4 * CROWD};
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &enough), 0);
+    unsigned before = descriptors();
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = iw_tcp(port);
+    expect_service();
+    cr_expect_leq(descriptors(), before + CROWD + TAKEN + OTHERS);
+    char octet;
+    cr_expect_lt(recv(fds[0], &octet, 1, MSG_DONTWAIT), 0, "the first has had all of its time");
+    cr_expect_eq(errno, EAGAIN);
+    for (int i = 0; i < CROWD; i++) {
+        cr_expect(iw_tcp_ended(fds[i]), "%d", i);
+        close(fds[i]);
+    }
+    cr_expect_leq(descriptors(), before + OTHERS);
+    expect_no_event();
 }
 
 /* Half of an FPDU is in the kernel, and nobody will say the other half: the peer may not take that for an

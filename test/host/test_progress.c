@@ -159,6 +159,29 @@ Test(progress, control_calls_come_between_running_traffic, .timeout = 60)
     pair_close(&pair);
 }
 
+/* What is to be sent for what came waits for the next call, and so leaves with what is posted in between. */
+Test(progress, a_late_round_sends_first_and_leaves_its_answer_to_the_next)
+{
+    struct pair pair;
+    struct nornic_wc wc;
+    pair_open(&pair, true);
+    while (host_dev_progress(pair.side[0].dev) || host_dev_progress(pair.side[1].dev))
+        ;
+    fill(pair.side[0].memory, 64, 3);
+    cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
+    cr_assert(host_dev_progress_late(pair.side[0].dev), "it has left");
+    cr_assert(host_dev_progress_late(pair.side[1].dev), "it has come");
+    cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, 64);
+    host_dev_progress_late(pair.side[0].dev);
+    cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 0, "its acknowledgement waits");
+    cr_assert(host_dev_progress_late(pair.side[1].dev), "it leaves");
+    cr_assert(host_dev_progress_late(pair.side[0].dev));
+    cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 1);
+    cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
+    cr_assert_not(host_dev_progress_late(pair.side[1].dev), "nothing is left to do");
+    pair_close(&pair);
+}
+
 Test(progress, waiting_ends_with_its_time_a_post_or_a_frame)
 {
     struct pair pair;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The guest's end of the SMC-R cases: AF_SMC sockets of the kernel.
  *
- *   afsmc eid EID                   gives the kernel an enterprise id
+ *   afsmc eid EID                   gives the kernel an enterprise id; "": takes all of them
+ *   afsmc groups                    prints a line for each link group and link that the kernel has
  *   afsmc listen PORT CONNS MODE    serves so many connections, at a time, and ends
  *   afsmc connect ADDR PORT CONNS BYTES
  *
@@ -80,6 +81,32 @@ static int print_group(const struct nlmsghdr *reply, void *unused)
     return MNL_CB_OK;
 }
 
+/* What tells the same link at both ends: the user ids that they exchanged. */
+static int print_link(const struct nlmsghdr *reply, void *unused)
+{
+    struct nlattr *nest, *attr;
+    (void)unused;
+    mnl_attr_for_each(nest, reply, sizeof(struct genlmsghdr))
+    {
+        if (mnl_attr_get_type(nest) != SMC_GEN_LINK_SMCR)
+            continue;
+        printf("link");
+        mnl_attr_for_each_nested(attr, nest)
+        {
+            unsigned type = mnl_attr_get_type(attr);
+            if (type == SMC_NLA_LINK_ID)
+                printf(" number=%u", mnl_attr_get_u8(attr));
+            else if (type == SMC_NLA_LINK_CONN_CNT)
+                printf(" conns=%u", mnl_attr_get_u32(attr));
+            else if (type == SMC_NLA_LINK_UID || type == SMC_NLA_LINK_PEER_UID)
+                printf(" %s=%u", type == SMC_NLA_LINK_UID ? "uid" : "peer_uid",
+                       ntohl(mnl_attr_get_u32(attr)));
+        }
+        printf("\n");
+    }
+    return MNL_CB_OK;
+}
+
 /* Sends a request and takes what comes back, up to the acknowledgement or the end of a dump. */
 static void ask(struct mnl_socket *nl, uint16_t family, uint16_t flags, uint8_t command, uint16_t attr,
                 const char *text, mnl_cb_t on_reply, void *ctx)
@@ -121,7 +148,10 @@ static int add_eid(const char *eid)
     char padded[33];
     snprintf(padded, sizeof padded, "%-32.32s", eid);
     struct mnl_socket *nl = open_netlink(&family);
-    ask(nl, family, NLM_F_ACK, SMC_NETLINK_ADD_UEID, SMC_NLA_EID_TABLE_ENTRY, padded, NULL, NULL);
+    if (*eid)
+        ask(nl, family, NLM_F_ACK, SMC_NETLINK_ADD_UEID, SMC_NLA_EID_TABLE_ENTRY, padded, NULL, NULL);
+    else
+        ask(nl, family, NLM_F_ACK, SMC_NETLINK_FLUSH_UEID, 0, NULL, NULL, NULL);
     mnl_socket_close(nl);
     return 0;
 }
@@ -131,6 +161,7 @@ static void print_groups(void)
     uint16_t family = 0;
     struct mnl_socket *nl = open_netlink(&family);
     ask(nl, family, NLM_F_DUMP, SMC_NETLINK_GET_LGR_SMCR, 0, NULL, print_group, NULL);
+    ask(nl, family, NLM_F_DUMP, SMC_NETLINK_GET_LINK_SMCR, 0, NULL, print_link, NULL);
     mnl_socket_close(nl);
 }
 
@@ -288,10 +319,15 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "eid") == 0 && argc == 3)
         return add_eid(argv[2]);
+    if (strcmp(what, "groups") == 0 && argc == 2) {
+        print_groups();
+        return 0;
+    }
     if (strcmp(what, "listen") == 0 && argc == 5)
         return serve(atoi(argv[2]), (unsigned)atoi(argv[3]), strcmp(argv[4], "late") == 0);
     if (strcmp(what, "connect") == 0 && argc == 6)
         return connect_to(argv[2], atoi(argv[3]), (unsigned)atoi(argv[4]), strtoul(argv[5], NULL, 10));
-    fprintf(stderr, "usage: afsmc eid EID | listen PORT CONNS echo|late | connect ADDR PORT CONNS BYTES\n");
+    fprintf(stderr,
+            "usage: afsmc eid EID | groups | listen PORT CONNS echo|late | connect ADDR PORT CONNS BYTES\n");
     return 2;
 }

@@ -11,7 +11,7 @@ class Case:
 
     way: guest-serves or nornic-serves; port: xdp, packet or udp; pairs: queue pairs or connections; weather: options of
     nornic's for a bad line; offloads: of OFFLOADS in lab.py."""
-    guest, knobs, is_lossy = 'rxe', {}, False
+    guest, knobs, is_lossy, is_patient, has_second = 'rxe', {}, False, False, False
     judge, filter = judge, 'udp port 4791'
 
     def __init__(self, program, way, port, family='4', pmtu=1024, size=4096, iterations=10, pairs=1, check=False,
@@ -148,20 +148,23 @@ def over_udp():
     for family in ('4', '6'):
         yield from both('ibv_rc_pingpong', family, size=65536, iterations=3, weather=BAD)
     yield from both('ibv_uc_pingpong', size=65536)
-    yield from both('ibv_uc_pingpong', '6', size=1000, iterations=100, weather=LATE)
-    yield from both('ibv_ud_pingpong', size=1000, iterations=100, weather=LATE)
     yield from both('ibv_ud_pingpong', '6', size=1024)
     yield from both('ibv_srq_pingpong', size=4097, iterations=64, pairs=16)
-    yield from both('ibv_srq_pingpong', '6', size=3000, iterations=40, pairs=4, weather=BAD)
+    for family in ('4', '6'):
+        yield from both('ibv_uc_pingpong', family, size=1000, iterations=100, weather=LATE)
+        yield from both('ibv_ud_pingpong', family, size=1000, iterations=100, weather=LATE)
+        yield from both('ibv_srq_pingpong', family, size=3000, iterations=40, pairs=4, weather=BAD)
     for family in ('4', '6'):
         yield from both('rping', family, size=65535, iterations=3)
         yield from both('udaddy', family, size=1023, pairs=3)
         yield from both('ucmatose', family, size=3001, pairs=4)
         yield from both('rdma_client', family, size=16, iterations=1)
-    for way in ('guest-serves', 'nornic-serves'):
-        yield Case('rping', way, 'udp', size=5001, weather=LOSS if way == 'guest-serves' else BAD)
-    yield from both('ucmatose', '6', size=3001, pairs=3, weather=BAD)
-    yield from both('udaddy', size=100, iterations=0, pairs=4, weather=BAD)
+    for family in ('4', '6'):
+        for way in ('guest-serves', 'nornic-serves'):
+            yield Case('rping', way, 'udp', family, size=5001, weather=LOSS if way == 'guest-serves' else BAD)
+        yield from both('ucmatose', family, size=3001, pairs=3, weather=BAD)
+        yield from both('rdma_client', family, size=16, iterations=1, weather=BAD)
+        yield from both('udaddy', family, size=100, iterations=0, pairs=4, weather=BAD)
 
 
 class VerbsCase(Case):
@@ -174,6 +177,9 @@ def with_roce_verbs():
     def both(program, **more):
         for way in ('guest-serves', 'nornic-serves'):
             yield VerbsCase(program, way, 'udp', **more)
+    for transport in ('rc', 'uc', 'ud', 'srq'):
+        size, pairs = (1000, 1) if transport == 'ud' else (5000, 2 if transport == 'srq' else 1)
+        yield from both('roce-ibv_%s_pingpong' % transport, size=size, iterations=50, pairs=pairs, check=True)
     yield from both('roce-rping', size=20000)
     yield from both('roce-rdma_client', size=16, iterations=1)
     yield from both('roce-udaddy', size=1000, pairs=3)
@@ -197,7 +203,7 @@ class SmcCase(Case):
     `pairs` connections.
 
     mode: of the guest as server, echo or late; eid: nornic's enterprise id; travels: smcr or tcp, how the bytes go."""
-    judge, filter = judge_smc, 'udp port 4791 or tcp'
+    judge, filter, loss_ppm, guest_ends_group = judge_smc, 'udp port 4791 or tcp', 0, False
 
     def __init__(self, way, port, mode='echo', eid=programs.GUEST_EID, travels='smcr', **more):
         super().__init__('afsmc', way, port, **more)
@@ -221,19 +227,79 @@ def afsmc():
     yield SmcCase('nornic-serves', 'udp', size=30000, pairs=8)
 
 
+class TalkCase(SmcCase):
+    """smctalk at both ends: `pairs` connections at a time.
+
+    sockets: which the guest uses; devices: of nornic; test_link_s: of the guest's links; idle_ms: of the middle in mode
+    idle, at whose beginning both say what links they have; has_second: nornic has a second interface;
+    at_quarter, at_idle: what nornic's smctalk runs then (at_idle: instead of saying that); guest_ends_group: by
+    unloading its module while nornic waits for that."""
+    def __init__(self, way, mode, note='', guest_eid=programs.GUEST_EID, sockets='smc', devices='udp:nic0',
+                 loss_ppm=0, test_link_s=30, idle_ms=1000, has_second=False, at_quarter='', at_idle='',
+                 guest_ends_group=False, **more):
+        super().__init__(way, 'udp', mode, **more)
+        self.program, self.guest_eid, self.sockets, self.devices = 'smctalk', guest_eid, sockets, devices
+        self.loss_ppm, self.test_link_s, self.idle_ms = loss_ppm, test_link_s, idle_ms
+        self.has_second, self.at_quarter, self.at_idle = has_second, at_quarter, at_idle
+        self.guest_ends_group = guest_ends_group
+        self.name = '-'.join(['afsmc', way, mode] + [note] * bool(note))
+
+
+def talks():
+    """What one connection after the other does not show."""
+    for way in ('guest-serves', 'nornic-serves'):
+        yield TalkCase(way, 'echo', '64-at-once', size=20000, pairs=64)
+        yield TalkCase(way, 'both', 'bulk', size=3000000, pairs=2)
+        yield TalkCase(way, 'echo', 'big', size=8 << 20)
+        yield TalkCase(way, 'abort', size=200000, pairs=3)
+        yield TalkCase(way, 'sabort', size=200000, pairs=3)
+        yield TalkCase(way, 'urgent', size=9000)
+        yield TalkCase(way, 'idle', 'two-test-links', size=2000, pairs=3, test_link_s=2, idle_ms=6000)
+        two = {'devices': 'packet:nic0 packet:nic1', 'has_second': True, 'size': 400000, 'pairs': 4}
+        yield TalkCase(way, 'idle', 'two-links', **two)
+        yield TalkCase(way, 'idle', 'link-cut-and-restored', at_quarter='ip link set nic1 down',
+                       at_idle='ip link set nic1 up', idle_ms=4000, **two)
+        yield TalkCase(way, 'echo', 'ipproto-smc', size=2000, sockets='ipproto')
+        yield TalkCase(way, 'echo', 'guest-ends-group', size=2000, pairs=2, guest_ends_group=True)
+        yield TalkCase(way, 'echo', 'loss', size=300000, loss_ppm=20000)
+        yield TalkCase(way, 'echo', 'guest-is-tcp', size=2000, pairs=2, sockets='tcp', travels='plain')
+        yield TalkCase(way, 'echo', 'nornic-is-tcp', size=2000, pairs=2, devices='', travels='plain')
+        yield TalkCase(way, 'echo', 'guest-has-no-eid', size=2000, guest_eid='', travels='tcp')
+        yield TalkCase(way, 'echo', 'nornic-has-no-eid', size=2000, eid='', travels='tcp')
+
+
+def preloaded():
+    """Programs of plain TCP under `nornic run --smc`."""
+    def case(way, mode, note='', **more):
+        c = TalkCase(way, mode, note, **more)
+        c.program, c.name = 'preloaded', c.name.replace('afsmc-', 'afsmc-preloaded-', 1)
+        return c
+    for way in ('guest-serves', 'nornic-serves'):
+        for size in (1, 100000, 8 << 20):
+            yield case(way, 'echo', 'size%d' % size, size=size)
+        yield case(way, 'echo', '64-at-once', size=20000, pairs=64)
+        yield case(way, 'both', 'bulk', size=3000000, pairs=2)
+        yield case(way, 'fork', size=30000, pairs=10)
+        yield case(way, 'iperf3', size=4 << 20, pairs=3)
+        yield case(way, 'echo', 'guest-has-no-eid', size=2000, guest_eid='', travels='tcp')
+        yield case(way, 'echo', 'guest-is-tcp', size=2000, pairs=2, sockets='tcp', travels='plain')
+
+
 class IwarpCase:
     """One run of a stock program in a guest with siw against its nornic peer, or siw.py.
 
     guest: cases of the same name share one, 'siw' or 'siw_knobs' and a note; knobs: of siw_knobs (KNOBS in lab.py);
-    options: of nornic's command; is_lossy: 2 % of the frames of either side are lost; rev, has_crc: what MPA is to
-    agree on."""
-    judge, filter, port, weather, check, offloads = judge_iwarp, 'tcp', 'iwarp', (), False, 'off'
+    options: of nornic's command; is_lossy: 2 % of the frames of either side are lost; is_patient: nornic's kernel
+    does not hear that it is refused; rev, has_crc: what MPA is to agree on."""
+    judge, filter, port, weather, check, offloads, has_second = judge_iwarp, 'tcp', 'iwarp', (), False, 'off', False
 
     def __init__(self, program, way, family='4', mtu=1500, size=4096, iterations=10, pairs=1, guest='siw', knobs=None,
-                 options=(), is_lossy=False, rev=2, has_crc=True, note=''):
+                 options=(), is_lossy=False, is_patient=False, rev=2, has_crc=True,
+                 note=''):
         self.program, self.way, self.family, self.mtu, self.size = program, way, family, mtu, size
         self.iterations, self.pairs, self.guest, self.knobs = iterations, pairs, guest, knobs or {}
-        self.options, self.is_lossy, self.rev, self.has_crc = options, is_lossy, rev, has_crc
+        self.options, self.is_lossy, self.is_patient = options, is_lossy, is_patient
+        self.rev, self.has_crc = rev, has_crc
         self.name = '-'.join([program, way, 'iwarp', 'ipv' + family, 'mtu%d' % mtu, 'size%d' % size] +
                              ['pairs%d' % pairs] * (pairs > 1) + ['loss'] * is_lossy + [note] * bool(note))
 
@@ -297,9 +363,13 @@ def with_verbs():
     for family, mtu in (('4', 1500), ('6', 9000)):
         yield IwarpCase('verbs-rping', 'guest-serves', family, mtu, 20000)
         yield IwarpCase('verbs-rdma_client', 'guest-serves', family, mtu, 16, 1)
+    for size in (64, 100000):
+        yield from both_ways('verbs-rstream', size=size, iterations=50)
+    yield from both_ways('verbs-riostream', size=5000, iterations=50)
     for op in ('write', 'read'):
         for size in (1, 65536):
             yield IwarpCase('verbs-ib_%s_bw' % op, 'nornic-serves', '4', 1500, size, 20)
+            yield IwarpCase('verbs-ib_%s_bw' % op, 'guest-serves', '4', 1500, size, 20, is_patient=True)
 
 
 def with_rtr():
@@ -320,6 +390,8 @@ def all_cases(xdp_takes_4096=True):
     yield from over_cm(xdp_takes_4096)
     yield from over_udp()
     yield from afsmc()
+    yield from preloaded()
+    yield from talks()
     yield from with_roce_verbs()
     yield from quirks()
     yield from siw_itself()

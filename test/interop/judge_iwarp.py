@@ -111,6 +111,45 @@ def perftest(opcode, by_server=False):
     return check
 
 
+RSOCKET_DATA, RSOCKET_SGL, RSOCKET_IOMAP, RSOCKET_CTRL = 0, 4, 6, 7   # the upper 3 bits of a message of rsockets
+RSOCKET_ENTRY = {RSOCKET_SGL: (None, 16), RSOCKET_IOMAP: (24,), RSOCKET_CTRL: (None,)}
+
+
+def words(side):
+    """[(operation, value, octets of the RDMA Write right before it, or None)] of one side's messages of rsockets."""
+    found, written = [], None
+    for opcode, data, _ in messages(side):
+        if opcode in SENDS:
+            if len(data) != 4:
+                raise ValueError('a SEND of %d octets is no message of rsockets' % len(data))
+            word = int.from_bytes(data, 'little')
+            found.append((word >> 29, word & 0x1fffffff, written))
+        written = len(data) if opcode == WRITE else None
+    return found
+
+
+def streams(case, connections, _log):
+    """Each side tells by a SEND behind it what it has written; rstream's data are told in whole. riostream writes
+    without a word, and tells of its memory by one."""
+    if len(connections) != 1:
+        return '%d connections' % len(connections)
+    for side in connections[0]:
+        told = words(side)
+        for op, value, written in told:
+            if case.program == 'verbs-riostream' and op in (RSOCKET_SGL, RSOCKET_CTRL):
+                continue   # behind what was written without a word
+            if written not in ((value,) if op == RSOCKET_DATA else RSOCKET_ENTRY[op]):
+                return 'a message %d of %d behind %s octets' % (op, value, written)
+        data = sum(value for op, value, _ in told if op == RSOCKET_DATA)
+        if case.program == 'verbs-rstream' and data < case.size * case.iterations:
+            return '%d octets of data are told' % data
+        if case.program == 'verbs-riostream' and (
+                RSOCKET_IOMAP not in [op for op, _, _ in told] or
+                sum(map(len, data_of(side, WRITE))) < case.size * case.iterations):
+            return 'not all was written to memory that was mapped'
+    return ''
+
+
 def any_end(_case, _connections, _log):
     return ''   # one of them was killed
 
@@ -118,6 +157,7 @@ def any_end(_case, _connections, _log):
 DATA = {'rping-guest-killed': any_end, 'rping-nornic-killed': any_end,
         'verbs-rping': pings, 'verbs-rdma_client': sizes,
         'verbs-ib_write_bw': perftest(WRITE), 'verbs-ib_read_bw': perftest(READ_RESPONSE, by_server=True),
+        'verbs-rstream': streams, 'verbs-riostream': streams,
         'rping': pings, 'siw-rping-client': pings, 'siw-rping-server': pings, 'ucmatose': exchange,
         'rdma_client': exchange}
 

@@ -13,6 +13,7 @@ CACHE = os.environ.get('NORNIC_LAB_CACHE', os.path.expanduser('~/.cache/nornic-l
 SW, NIC = 'nn-io-sw', 'nn-io-nic'
 GUEST = {'4': '10.78.0.1', '6': 'fd78::1'}
 HOST = {'4': '10.78.0.2', '6': 'fd78::2'}
+SECOND = '10.78.0.3'   # of the interface that a case may have besides
 GID = {'4': '0000:0000:0000:0000:0000:ffff:0a4e:0001', '6': 'fd78:0000:0000:0000:0000:0000:0000:0001'}
 HOST_GID_INDEX = {'4': 1, '6': 2}      # link-local first, then in the order of the addresses given below
 # A PMTU of 4096 needs an interface MTU of 4200; smaller ones use AF_XDP with its usual MTU, one buffer a frame. iWARP
@@ -33,6 +34,11 @@ DROP_2_PERCENT = ('add table netdev lossy; add chain netdev lossy out '
                   'add rule netdev lossy out meta l4proto tcp numgen random mod 100 < 2 drop')
 NO_OFFLOADS = 'csum=off,guest_csum=off,' + ','.join(
     k + '=off' for k in 'gso host_tso4 host_tso6 host_ufo host_ecn guest_tso4 guest_tso6 guest_ufo guest_ecn'.split())
+
+
+# A kernel's answer to a SYN for a port that nobody listens to.
+DROP_REFUSALS = ('add table ip patient; add chain ip patient in { type filter hook input priority 0; }; '
+                 'add rule ip patient in tcp flags & (rst | syn) == rst tcp sequence 0 drop')
 
 
 def sh(*command, check=True):
@@ -62,7 +68,8 @@ class Lab:
         self.share, self.driver, self.procs, self.namespaces, self.next_command = share, driver, [], [], 0
         self.segment_mtu = SEGMENT_MTU if driver == 'rxe' else IWARP_MTU
         self.mtu, self.guest_mtu, self.offloads = None, self.segment_mtu, None
-        self.indexes, self.knobs, self.is_lossy = {}, {}, False
+        self.indexes, self.knobs, self.is_lossy, self.has_second = {}, {}, False, False
+        self.is_patient = False
 
     def spawn(self, command, log):
         with open(log, 'wb') as out:
@@ -147,6 +154,29 @@ class Lab:
             self.guest_does('/usr/bin/tc qdisc del dev eth0 root')
             sh(*in_nic('nft', 'delete table netdev lossy'))
         self.is_lossy = is_lossy
+
+    def set_patient(self, is_patient):
+        """Who is refused on our side does not hear of it, so its SYN comes again a second later."""
+        if is_patient != self.is_patient:
+            sh(*in_nic('nft', DROP_REFUSALS if is_patient else 'delete table ip patient'))
+            self.is_patient = is_patient
+
+    def set_second(self, has_second):
+        """nic1 beside nic0, on the same segment, with an address of its own."""
+        if has_second == self.has_second:
+            return
+        if has_second:
+            for knob in ('arp_ignore=1', 'arp_announce=2'):   # each interface answers for its own address
+                sh(*in_nic('sysctl', '-qw', 'net.ipv4.conf.all.' + knob))
+            sh('ip', '-n', SW, 'link', 'add', 'port1', 'type', 'veth', 'peer', 'name', 'nic1', 'netns', NIC)
+            sh('ip', '-n', SW, 'link', 'set', 'port1', 'mtu', str(self.mtu), 'master', 'br0', 'up')
+            for where, dev in ((SW, 'port1'), (NIC, 'nic1')):
+                sh('ip', 'netns', 'exec', where, 'ethtool', '-K', dev, *OFFLOADS['off'].split(), check=False)
+            sh('ip', '-n', NIC, 'link', 'set', 'nic1', 'mtu', str(self.mtu), 'up')
+            sh('ip', '-n', NIC, 'addr', 'add', SECOND + '/32', 'dev', 'nic1')
+        else:
+            sh('ip', '-n', SW, 'link', 'del', 'port1')
+        self.has_second = has_second
 
     def xdp_takes(self, mtu):
         """Whether this kernel's AF_XDP does this MTU on a veth pair (it needs frames in several buffers)."""

@@ -6,6 +6,17 @@ from lab import GUEST, HERE, HOST, HOST_GID_INDEX, NORNIC, in_nic, listening
 
 TCP_PORT = 18515
 GUEST_EID = 'NORNIC.LAB'
+IPERF3 = '-n 4M -P 2'   # two streams, and the connection that it talks by
+# Not while the last connections are still being closed; and modprobe fails if what the module leans on is in use.
+UNLOAD_SMC = (' && for i in $(seq 50); do modprobe -qr smc; grep -q "^smc " /proc/modules || exit 0; sleep 0.1; done; '
+              'exit 1')
+SMCTALK = os.path.dirname(NORNIC) + '/test/interop/smctalk'
+
+
+def over_verbs(case):
+    """How a stock program is run here: with nornic's verbs libraries, for 25 s at most."""
+    lib = os.path.join(os.path.dirname(os.path.abspath(NORNIC)), 'lib')
+    return ['env', 'LD_LIBRARY_PATH=' + lib, 'NORNIC_PORT=' + case.port_name(), 'timeout', '25']
 
 
 class Program:
@@ -17,8 +28,8 @@ class Program:
         """What runs beside the guest's program."""
         return [NORNIC, *self.nornic(case, number), '--port', case.port_name(), *case.options]
 
-    def was_refused(self, log):
-        """Whether the stock client came before the stock server listened, which is to be tried again."""
+    def is_stock_fault(self, log):
+        """Whether the case failed by what stock programs do to each other too, and is to be tried again."""
         return False
 
     def has_done_all(self, text):
@@ -39,10 +50,10 @@ class Pingpong(Program):
 
     def __init__(self, transport):
         self.transport = transport
-        self.name = 'ibv_%s_pingpong' % transport
+        self.name = self.stock_name = 'ibv_%s_pingpong' % transport
 
     def stock(self, case, gid_index, number):
-        words = [self.name, '-d rxe0', '-p %d' % self.port(number), '-g %d' % gid_index, '-s %d' % case.size,
+        words = [self.stock_name, '-d rxe0', '-p %d' % self.port(number), '-g %d' % gid_index, '-s %d' % case.size,
                  '-n %d' % case.iterations]
         if self.transport != 'ud':
             words.append('-m %d' % case.pmtu)
@@ -85,6 +96,21 @@ class Pingpong(Program):
 
     def said(self, case, text):
         return 'the guest says: invalid data' if 'invalid data' in text else ''
+
+
+class VerbsPingpong(Pingpong):
+    """The same program on both sides, here over nornic's libibverbs; each checks what it gets."""
+
+    def __init__(self, transport):
+        super().__init__(transport)
+        self.name = 'roce-' + self.stock_name
+
+    def command(self, case, number):
+        words = [self.stock_name, *self.nornic(case, number)[1:]]
+        at = words.index('--transport') if '--transport' in words else None
+        if at is not None:
+            del words[at:at + 2]
+        return [*over_verbs(case), *words]
 
 
 class Peer(Program):
@@ -169,14 +195,13 @@ class OnBothSides(Peer):
     def command(self, case, number):
         server = case.way == 'nornic-serves'
         words = self.words(case, server, (HOST if server else GUEST)[case.family], number)
-        lib = os.path.join(os.path.dirname(os.path.abspath(NORNIC)), 'lib')
-        return ['env', 'LD_LIBRARY_PATH=' + lib, 'NORNIC_PORT=' + case.port_name(), 'timeout', '25'] + words.split()
+        return over_verbs(case) + words.split()
 
     def nornic_listens(self, number, log):
         return listening(self.port(number))
 
-    def was_refused(self, log):
-        return self.stock_program.was_refused(log)
+    def is_stock_fault(self, log):
+        return self.stock_program.is_stock_fault(log)
 
     def has_done_all(self, text):
         return self.stock_program.has_done_all(text)
@@ -214,6 +239,12 @@ class Streams(Peer):
         return '%s %s -p %d -S %d -C %d -T verify' % ('-b' if server else '-s', there, port, case.size,
                                                       case.iterations)
 
+    def is_stock_fault(self, log):
+        """The guest's program had its result and ended, and siw threw away what TCP had not sent yet."""
+        with open(log, errors='replace') as f:
+            ours, _, guest = f.read().partition('--- guest: ')
+        return 'rrecv: Connection reset by peer' in ours and 'custom' in guest
+
     def said(self, case, text):
         return 'the guest says: data verification failed' if 'verification failed' in text else ''
 
@@ -232,9 +263,12 @@ class Perftest(Peer):
         words = '-R -F -p %d -n %d -s %d -t 4 -Q 1' % (port, case.iterations, case.size)
         return words + ('' if server else ' ' + there)
 
-    def was_refused(self, log):
+    def is_stock_fault(self, log):
+        """The client came before the server listened."""
         with open(log, errors='replace') as f:
-            return 'Connection refused' in f.read()
+            text = f.read()
+        # of TCP, below iWARP; and of RoCE's connection manager: reason 8, invalid service id (IBTA 12.6.7.2)
+        return 'Connection refused' in text or 'RDMA_CM_EVENT_REJECTED; error: 8' in text
 
     def has_done_all(self, text):
         return 'Failed to close connection between server and client' in text
@@ -351,12 +385,71 @@ class Afsmc(Program):
         return ''
 
 
+class Smctalk(Afsmc):
+    """smctalk.c at both ends: many connections at a time, and what goes wrong with them."""
+    name = 'smctalk'
+
+    def words(self, case, addr, number, serves):
+        return '%s %s %d %d %s %d' % ('serve' if serves else 'connect', addr, self.port(number), case.pairs, case.mode,
+                                      case.size)
+
+    def stock(self, case, gid_index, number):
+        serves = case.way == 'guest-serves'
+        words = self.words(case, '0.0.0.0' if serves else HOST['4'], number, serves)
+        return ("sh -c 'modprobe smc && sysctl -qw net.smc.smcr_testlink_time=%d && afsmc eid \"%s\" && FAMILY=%s "
+                "IDLE_MS=%d AT_IDLE=\"afsmc groups\" smctalk %s%s'" %
+                (case.test_link_s, case.guest_eid, case.sockets, case.idle_ms, words,
+                 UNLOAD_SMC * case.guest_ends_group))
+
+    def command(self, case, number):
+        serves = case.way == 'nornic-serves'
+        env = ['env', 'DEVICES=' + case.devices, 'EID=' + case.eid, 'LOSS_PPM=%d' % case.loss_ppm,
+               'IDLE_MS=%d' % case.idle_ms, 'AT_IDLE=' + (case.at_idle or '%s smc stat --json' % NORNIC),
+               'AT_QUARTER=' + case.at_quarter,
+               'AT_END=%s -B %s/closed.py%s' % (sys.executable, HERE, ' links' * case.guest_ends_group)]
+        return env + [SMCTALK] + self.words(case, HOST['4'] if serves else GUEST['4'], number, serves).split()
+
+    def said(self, case, text):
+        return ''   # judge_smc.check() looks at both sides' words
+
+
+class Preloaded(Smctalk):
+    """Programs of plain TCP: here under `nornic run --smc` by preloaded.py, in the guest over smcsock.c or, where they
+    are this directory's, over AF_SMC. smctalk, but for the modes fork (a process a connection serves) and iperf3."""
+    name = 'preloaded'
+
+    def stock(self, case, gid_index, number):
+        serves = case.way == 'guest-serves'
+        if case.mode == 'fork':
+            return super(Smctalk, self).stock(case, gid_index, number)
+        if case.mode == 'iperf3':
+            words = '-s -1' if serves else '-c %s %s' % (HOST['4'], IPERF3)
+            return ("sh -c 'modprobe smc && afsmc eid %s && LD_PRELOAD=/usr/lib/smcsock.so iperf3 -p %d %s'" %
+                    (GUEST_EID, self.port(number), words))
+        return super().stock(case, gid_index, number)
+
+    def command(self, case, number):
+        serves, port = case.way == 'nornic-serves', self.port(number)
+        words = ['env', 'FAMILY=tcp', SMCTALK + '-tcp'] + self.words(case, HOST['4'] if serves else GUEST['4'], number,
+                                                                     serves).split()
+        if case.mode == 'fork' and serves:
+            words = [sys.executable, HERE + '/preloaded.py', '--forks', HOST['4'], str(port), str(case.pairs)]
+        elif case.mode == 'iperf3':
+            words = ['iperf3', '-p', str(port)] + (['-s', '-1'] if serves else ['-c', GUEST['4'], *IPERF3.split()])
+        return [sys.executable, HERE + '/preloaded.py', case.devices, case.eid, str(case.pairs)] + words
+
+    def words(self, case, addr, number, serves):
+        return super().words(case, addr, number, serves).replace(' fork ', ' echo ')
+
+
 ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
        [Rping(), Killed('guest'), Killed('nornic'), Messages('udaddy', 'udaddy', 7174),
         Messages('ucmatose', 'cmatose', 7471), RdmaClient()] +
-       [Afsmc()] +
+       [Afsmc(), Smctalk(), Preloaded()] +
        [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
-       [OnBothSides(p) for p in (Rping(), RdmaClient(), Perftest('ib_write_bw'), Perftest('ib_read_bw'))] +
+       [OnBothSides(p) for p in (Rping(), RdmaClient(), Streams('rstream'), Streams('riostream'),
+                                 Perftest('ib_write_bw'), Perftest('ib_read_bw'))] +
+       [VerbsPingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
        [OverRoce(p) for p in (Rping(), RdmaClient(), Messages('udaddy', 'udaddy', 7174),
                               Messages('ucmatose', 'cmatose', 7471), Streams('rstream'), Streams('riostream'),
                               Perftest('ib_write_bw'), Perftest('ib_read_bw'), Perftest('ib_send_bw'))]}

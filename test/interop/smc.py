@@ -8,7 +8,7 @@ As client it sends the bytes over each of CONNS connections, one process each, a
 process sends the bytes to each client and expects the same of it. The last word: how the bytes have to travel. Exits
 with 0 when all came back and travelled so.
 """
-import json, os, signal, subprocess, sys, tempfile
+import hashlib, json, os, signal, subprocess, sys, tempfile
 from lab import GUEST, HOST, NORNIC
 
 SECONDS = 50
@@ -35,10 +35,12 @@ def run(command, conns, out, wanted, way):
         for number, report in enumerate(reports(nornic.stdout), 1):
             if report['transport'] != way:
                 return 'the bytes went by %s' % report['transport']
-            with open(out, 'rb') as f:
-                if f.read() != wanted:
-                    return 'connection %d brought other bytes than were sent' % number
-            if number == conns:
+            if report['received_sha256'] != hashlib.sha256(wanted).hexdigest():
+                return 'connection %d brought other bytes than were sent' % number
+            if number == conns:   # the next connection begins the file anew
+                with open(out, 'rb') as f:
+                    if f.read() != wanted:
+                        return 'the last connection left other bytes than were sent'
                 break
         else:
             return 'nornic ended before its time'
@@ -60,7 +62,7 @@ def main():
         send, out = folder + '/send', folder + '/out'
         with open(send, 'wb') as f:
             f.write(data)
-        common = ['-d', device, '--ueid', eid, '-i', send, '-o', out, '--json']
+        common = ['-d', device, '--ueid', eid, '-i', send, '-o', out, '--sum', '--json']
         if role == 'listen':
             return run([NORNIC, 'smc', 'listen', *common, '-k', HOST['4'] + ':' + port], int(conns), out, data, way)
         for _ in range(int(conns)):

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "test/support/iwarp_frames.h"
+#include "test/support/upper_halves.h"
 
 /* covers: IWARP-FPDU-07, IWARP-FPDU-08 */
 Test(crc, the_check_value_goes_out_least_significant_octet_first)
@@ -38,5 +39,14 @@ Test(crc, every_flipped_bit_of_every_example_shows)
                           iwarp_examples[name].title, bit);
             bytes[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
         }
+    }
+}
+
+Test(crc, leaves_no_upper_halves_in_use)
+{
+    static const uint8_t bytes[4096];
+    for (size_t len = 0; len <= sizeof bytes; len = len * 2 + 1) {
+        iwarp_crc(0, bytes, len);
+        cr_expect_not(upper_halves_are_in_use(), "behind a CRC of %zu octets", len);
     }
 }

@@ -327,6 +327,74 @@ Test(life, answers_that_nobody_reads_do_not_keep_a_stream_that_closes)
     cr_expect(s.qp->state == IWARP_QP_ERROR && s.qp->tcp == IWARP_TCP_RESET);
 }
 
+/* However a stream comes to its end, a peer that does nothing more is waited for so long and no longer.
+ * covers: IWARP-MPA-22, IWARP-SEC-08 */
+Test(life_cases, every_way_to_an_end_has_a_limit)
+{
+    enum { DISCONNECTED, CUT_OFF, OWING, TERMINATED, UNTOLD, REFUSED, WAYS };
+    for (int way = DISCONNECTED; way < WAYS; way++) {
+        const uint8_t noise[20] = {0, 14, 0xc1, 0x40};
+        struct iwarp_term term;
+        setup();
+        if (way == REFUSED) { /* the Reply that says no stays unsent */
+            cr_assert_eq(iwarp_qp_listen(s.qp, &usual, 0), 0);
+            iwarp_qp_input(s.qp, (const uint8_t *)"MPA ID Req Frame\x40\x01\x00\x00", 20);
+            cr_assert_eq(iwarp_qp_reject(s.qp, NULL, 0), 0);
+        } else {
+            peer_meet(&p, &s, way != OWING);
+        }
+        if (way == DISCONNECTED) /* the peer's FIN does not come */
+            iwarp_qp_disconnect(s.qp, 0);
+        if (way == CUT_OFF || way == OWING) /* it came, and what it is owed TCP does not take */
+            peer_ask_read(&p, &s, 1, &(struct iwarp_read_req){1, 0, 5000, s.mr->rkey, (uintptr_t)s.memory});
+        if (way == CUT_OFF)
+            iwarp_qp_fin(s.qp, 0);
+        else if (way == OWING)
+            iwarp_qp_disconnect(s.qp, 0);
+        if (way == TERMINATED || way == UNTOLD)
+            iwarp_qp_input(s.qp, noise, sizeof noise);
+        if (way == TERMINATED) /* and the Terminate that TCP does not take: UNTOLD */
+            peer_expect_terminate(&p, &s, IWARP_TERM_MPA_CRC, &term);
+        if (iwarp_qp_deadline_ns(s.qp) == 0)
+            iwarp_qp_advance(s.qp, 0);
+        cr_expect_eq(iwarp_qp_deadline_ns(s.qp), IWARP_CLOSE_WAIT_NS, "way %d", way);
+        iwarp_qp_advance(s.qp, IWARP_CLOSE_WAIT_NS - 1);
+        cr_expect_neq(s.qp->tcp, IWARP_TCP_RESET, "way %d", way);
+        iwarp_qp_advance(s.qp, IWARP_CLOSE_WAIT_NS);
+        cr_expect(s.qp->state == IWARP_QP_ERROR && s.qp->tcp == IWARP_TCP_RESET, "way %d", way);
+        cr_expect_eq(iwarp_qp_deadline_ns(s.qp), UINT64_MAX, "way %d", way);
+        teardown();
+    }
+}
+
+/* covers: IWARP-MPA-12, IWARP-MPA-14 */
+Test(life_cases, a_request_of_revision_1_has_its_own_limit_and_is_the_last)
+{
+    for (int is_lost = 0; is_lost < 2; is_lost++) {
+        struct iwarp_setup_config config = usual;
+        uint32_t count;
+        setup();
+        side_post_recv(&s, 1, 0, 8);
+        config.falls_back = true;
+        cr_assert_eq(iwarp_qp_connect(s.qp, &config, NULL, 0, 0), 0);
+        cr_expect_eq(iwarp_qp_fall_back(s.qp, 0), -EINVAL, "the peer may still answer");
+        is_lost ? iwarp_qp_lost(s.qp) : iwarp_qp_fin(s.qp, 5);
+        cr_expect(s.qp->state == IWARP_QP_IDLE && s.qp->tcp == IWARP_TCP_CLOSE);
+        side_expect_nothing(&s); /* it keeps its receives */
+        cr_assert_eq(iwarp_qp_fall_back(s.qp, 1000), 0);
+        cr_expect_eq(s.qp->tcp, IWARP_TCP_OPEN);
+        cr_expect_eq(iwarp_qp_deadline_ns(s.qp), 1000 + IWARP_REPLY_TIMEOUT_NS);
+        const struct iwarp_piece *asked = iwarp_qp_output(s.qp, &count, 1000);
+        cr_assert_eq(count, 1);
+        cr_expect_eq(asked->bytes[17], 1, "the revision");
+        iwarp_qp_sent(s.qp, asked->len_bytes, 1000);
+        is_lost ? iwarp_qp_lost(s.qp) : iwarp_qp_fin(s.qp, 2000);
+        cr_expect_eq(s.qp->state, IWARP_QP_ERROR);
+        side_expect(&s, 1, NORNIC_WC_WR_FLUSH_ERR);
+        teardown();
+    }
+}
+
 /* covers: IWARP-CONN-03, IWARP-MPA-20 */
 Test(life_cases, a_fin_too_early_is_an_error)
 {

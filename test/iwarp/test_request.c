@@ -460,6 +460,11 @@ Test(request, atomics_as_masks_and_the_answer_as_a_number)
           .compare_mask = 6,
           .swap_mask = 3},
          {.aopcode = 2, .data = 9, .mask = 3, .compare = 4, .compare_mask = 6}},
+        {{.opcode = NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP,
+          .compare_add = 4,
+          .swap = 9,
+          .swap_mask = UINT64_MAX},
+         {.aopcode = 1, .data = 9, .mask = UINT64_MAX, .compare_mask = UINT64_MAX}},
     };
     for (uint32_t i = 0; i < array_len(rows); i++) {
         struct iwarp_ulpdu u;

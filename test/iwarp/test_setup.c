@@ -270,16 +270,30 @@ Test(setup, revisions)
 /* covers: IWARP-CM-07 */
 Test(setup, another_connection_may_try_revision_1_when_the_request_was_answered_by_a_close)
 {
-    cr_assert_eq(iwarp_setup_connect(&one, &usual, NULL, 0, 0), 0);
-    cr_expect_not(iwarp_setup_may_fall_back(&one));
+    struct iwarp_setup_config config = usual;
+    cr_assert_eq(iwarp_setup_connect(&one, &config, NULL, 0, 0), 0);
     iwarp_setup_closed(&one);
-    expect_failure(IWARP_SETUP_CLOSED, 0, "FIN");
-    cr_expect(iwarp_setup_may_fall_back(&one));
-    cr_assert_eq(iwarp_setup_connect(&one, &usual, NULL, 0, 0), 0);
+    cr_expect_not(iwarp_setup_may_fall_back(&one), "the program does not want it");
+    config.falls_back = true;
+    cr_assert_eq(iwarp_setup_connect(&one, &config, NULL, 0, 0), 0);
     iwarp_setup_input(&one, (const uint8_t *)"M", 1);
     iwarp_setup_closed(&one);
     cr_expect_not(iwarp_setup_may_fall_back(&one), "it had begun to answer");
-    cr_assert_eq(iwarp_setup_connect(&one, &(struct iwarp_setup_config){.rev = 1}, NULL, 0, 0), 0);
+    cr_assert_eq(iwarp_setup_connect(&one, &config, "who I am", 8, 0), 0);
+    cr_expect_not(iwarp_setup_may_fall_back(&one));
+    cr_expect_eq(iwarp_setup_fall_back(&one, 0), -EINVAL);
+    iwarp_setup_sent(&one, 7);
+    iwarp_setup_closed(&one);
+    expect_failure(IWARP_SETUP_CLOSED, 0, "FIN");
+    cr_expect(iwarp_setup_may_fall_back(&one));
+    cr_assert_eq(iwarp_setup_fall_back(&one, 1000), 0);
+    cr_expect_eq(one.state, IWARP_SETUP_REQUEST_SENT);
+    cr_expect_eq(one.deadline_ns, 1000 + 10 * NS_PER_S);
+    size_t n;
+    const uint8_t *asked = iwarp_setup_output(&one, &n);
+    cr_expect_arr_eq(asked, "MPA ID Req Frame\x40\x01\x00\x08who I am", 28,
+                     "no S, revision 1, nothing before the data");
+    cr_expect_eq(n, 28);
     iwarp_setup_closed(&one);
     cr_expect_not(iwarp_setup_may_fall_back(&one), "there is nothing older");
 }

@@ -2,6 +2,8 @@
 #include "share_pair.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +22,18 @@ void share_dir_make(void)
 void share_dir_remove(void)
 {
     cr_expect_eq(rmdir(path), 0, "nothing is left in %s", path);
+}
+
+int share_dir_clear(void)
+{
+    DIR *dir = opendir(path);
+    int err = dir ? 0 : -errno;
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.' && unlinkat(dirfd(dir), e->d_name, 0) != 0)
+            err = -errno;
+    if (dir)
+        closedir(dir);
+    return err;
 }
 
 const char *share_dir_path(void)

@@ -10,6 +10,8 @@
  * was left in it. */
 void share_dir_make(void);
 void share_dir_remove(void);
+/* Removes what is in it, where that is right. 0 or -errno. */
+int share_dir_clear(void);
 const char *share_dir_path(void);
 
 /* 127.x.y.1 of this process. */

@@ -213,6 +213,71 @@ Test(share, what_goes_astray_is_handed_over)
     cr_expect_eq(passed, 1);
 }
 
+/* Whatever the filter says: all that comes goes to that member's socket. */
+static void lead_all_to(unsigned i)
+{
+    struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, members[i]->own.places[0].index)};
+    cr_assert_eq(net_share_filter_attach(fds[i], code, array_len(code)), 0);
+}
+
+/* A socket does not take along what came to it by a filter that was wrong. */
+Test(share, who_leaves_takes_no_packets_along)
+{
+    struct net_share_taken taken;
+    uint8_t payload[64];
+    for (unsigned how = 0; how < 2; how++) {
+        settle();
+        lead_all_to(3);
+        for (unsigned i = 0; i < 3; i++) {
+            share_packet(payload, sizeof payload, net_share_first_qpn(members[i]) + 17);
+            send_to(payload, sizeof payload);
+        }
+        if (how == 0)
+            net_share_leave(members[3], fds[3]);
+        leave(3);
+        for (unsigned i = 0; i < 3; i++) {
+            cr_assert(net_share_take(members[i], &counters, &taken, room, sizeof room), "%u", i);
+            cr_expect_eq(taken.arrival.payload_bytes, sizeof payload);
+            cr_expect_not(net_share_take(members[i], &counters, &taken, room, sizeof room));
+        }
+        join(3);
+    }
+}
+
+/* Nothing can come to it between the last packet that is handed over and its end. */
+Test(share, who_is_about_to_leave_is_in_no_ones_way)
+{
+    struct net_udp_arrival arrival;
+    uint8_t payload[64];
+    unsigned got = 0;
+    settle();
+    lead_all_to(4);
+    net_share_empty(members[4], 0);
+    share_packet(payload, sizeof payload, net_share_first_qpn(members[4]) + 17);
+    send_to(payload, sizeof payload);
+    cr_expect_eq(recv(fds[4], room, sizeof room, MSG_DONTWAIT), -1);
+    for (unsigned i = 0; i < 4; i++) {
+        got += recv(fds[i], room, sizeof room, MSG_DONTWAIT) == (ssize_t)sizeof payload;
+        cr_expect_eq(receive(i, &arrival), 0);
+    }
+    cr_expect_eq(got, 1, "the kernel gives it to one of the others");
+}
+
+/* One who came a moment ago, of whom a process has not heard: its news are there with the packet. */
+Test(share, a_packet_for_who_has_just_come_is_not_nobodys)
+{
+    struct net_udp_arrival arrival = {.src = addr, .dst = addr, .payload_bytes = 64};
+    struct net_share_taken taken;
+    leave(4);
+    settle();
+    cr_expect_not(net_share_is_served(members[0], 1)); /* which reads the table */
+    join(4);
+    share_packet(room, 64, net_share_first_qpn(members[4]) + 17);
+    cr_expect_eq(net_share_sift(members[0], &arrival, room, &passed), 0);
+    cr_assert(net_share_take(members[4], &counters, &taken, room, sizeof room));
+    cr_expect_eq(taken.arrival.payload_bytes, 64);
+}
+
 /* The kernel puts packets of one flow together, whosever they are. */
 Test(share, a_mixed_train_is_taken_apart)
 {

@@ -157,6 +157,60 @@ Test(udp_path, destination_without_a_route_is_named)
     cr_assert(trouble && strstr(trouble, "to 192.0.2.1: Network is unreachable"), "%s", trouble);
 }
 
+/* The next frame that comes to `to`; waits asleep. */
+static struct net_frame receive(struct net_port *to)
+{
+    static uint64_t now_ns;
+    struct net_frame frame = {.data = NULL};
+    for (unsigned tries = 0; tries < 10 && !net_port_rx_burst(to, &frame, 1, now_ns += NS_PER_MS); tries++) {
+        struct pollfd ready = {.fd = net_port_fd(to), .events = POLLIN};
+        poll(&ready, 1, 5000);
+    }
+    cr_assert_not_null(frame.data, "nothing came");
+    return frame;
+}
+
+/* A port at the other end of the pair. */
+static struct net_port *open_peer(const char *addr)
+{
+    struct net_interface interface;
+    struct nornic_error why;
+    struct net_port *peer;
+    netns_enter(&veth, 1);
+    cr_assert_eq(net_interface_get("nn1", &interface, &why), 0, "%s", why.text);
+    cr_assert_eq(
+        net_udp_open(&(struct net_udp_config){.interface = &interface, .addr = addr_of(addr)}, &peer, &why),
+        0, "%s", why.text);
+    netns_enter(&veth, 0);
+    return peer;
+}
+
+/* DSCP and ECN, and the hop limit, go out and come in with each message over IPv6, too: with a socket that
+ * has become used to others, and with a train. */
+Test(udp_path, traffic_class_and_hop_limit_pass_over_ipv6)
+{
+    static const uint8_t kinds[][2] = {{0x62, 33}, {0xb9, 255}, {0x03, 1}};
+    struct net_port *peer = open_peer("fd77::2");
+    listen_to("fd77::1");
+    for (unsigned i = 0; i < 120; i++) {
+        const uint8_t *kind = kinds[i < 60 ? i / 20 : i % 3];
+        struct net_frame buf;
+        cr_assert_eq(net_port_tx_reserve_trains(port, &buf, 1, 65000), 1);
+        build(&buf, "fd77::1", "fd77::2", i % 2 ? 3120 : 1040, i % 2 ? 1040 : 0);
+        uint8_t *l3 = buf.data + NET_ETHER_BYTES, sent[NET_IPV6_BYTES];
+        l3[0] = (uint8_t)(0x60 | kind[0] >> 4);
+        l3[1] = (uint8_t)(kind[0] << 4);
+        l3[7] = kind[1];
+        memcpy(sent, l3, sizeof sent);
+        net_port_tx_flush(port, &buf, 1, 1);
+        struct net_frame frame = receive(peer);
+        cr_assert_eq(frame.seg_bytes, i % 2 ? 1040 : 0, "message %u", i);
+        cr_assert_arr_eq(frame.data + NET_ETHER_BYTES, sent, sizeof sent, "message %u", i);
+        net_port_rx_release(peer, &frame, 1);
+    }
+    net_port_close(peer);
+}
+
 Test(udp_path, train_that_the_route_does_not_take_is_told)
 {
     run("ip route add 10.77.0.9/32 dev nn0 mtu 800");
@@ -165,6 +219,27 @@ Test(udp_path, train_that_the_route_does_not_take_is_told)
     const char *trouble = net_port_trouble(port);
     cr_assert(trouble && strstr(trouble, "10.77.0.9") && strstr(trouble, "use a smaller path MTU"), "%s",
               trouble);
+}
+
+/* That the peer's packets and the short ones of ours pass says nothing of the long ones. */
+Test(udp_path, too_long_is_told_until_one_as_long_leaves)
+{
+    struct net_port *peer = open_peer("10.77.0.2");
+    run("ip route add 10.77.0.2/32 dev nn0 mtu 800");
+    send_one("10.77.0.2", 1040, 0);
+    cr_assert(strstr(net_port_trouble(port), "use a smaller path MTU"));
+    send_one("10.77.0.2", 500, 0);
+    struct net_frame buf, frame;
+    cr_assert_eq(net_port_tx_reserve(peer, &buf, 1), 1);
+    build(&buf, "10.77.0.2", "10.77.0.1", 100, 0);
+    net_port_tx_flush(peer, &buf, 1, 1);
+    frame = receive(port);
+    net_port_rx_release(port, &frame, 1);
+    cr_assert(net_port_trouble(port) && strstr(net_port_trouble(port), "use a smaller path MTU"));
+    run("ip route del 10.77.0.2/32 dev nn0");
+    send_one("10.77.0.2", 1040, 0);
+    cr_assert_null(net_port_trouble(port));
+    net_port_close(peer);
 }
 
 /* Whoever asks for packets that are too long for the way to it costs nobody else the trains. */

@@ -15,6 +15,7 @@
 
 #include "net/bytes.h"
 #include "net/checksum.h"
+#include "net/ipv4.h"
 #include "net/parse.h"
 #include "net/train.h"
 #include "net/udp_frame.h"
@@ -184,6 +185,80 @@ Test(udp_port, burst_keeps_its_order)
             expect_payload(&frame, 0, k, (uint8_t)(i + k));
         i += size.pkts;
         net_port_rx_release(ports[1], &frame, 1);
+    }
+}
+
+/* A single frame's TOS and TTL; the rest is that of build(). */
+static void build_with(struct net_frame *buf, uint8_t tos, uint8_t ttl)
+{
+    build(buf, 0, &addrs[1], 64, 0, 0);
+    buf->data[15] = tos;
+    buf->data[22] = ttl;
+    put_be16(buf->data + 24, 0);
+    put_be16(buf->data + 24, net_checksum_ipv4(buf->data + 14, 20));
+}
+
+/* A burst whose first frame has another TOS and TTL than the rest; each comes as it was sent. */
+static void bounce_burst(unsigned n, const uint8_t first[2], const uint8_t rest[2])
+{
+    struct net_frame bufs[NET_BURST];
+    uint8_t heads[NET_BURST][NET_IPV4_BYTES];
+    cr_assert_eq(net_port_tx_reserve(ports[0], bufs, n), n);
+    for (unsigned i = 0; i < n; i++) {
+        const uint8_t *wanted = i == 0 ? first : rest;
+        build_with(&bufs[i], wanted[0], wanted[1]);
+        memcpy(heads[i], bufs[i].data + NET_ETHER_BYTES, NET_IPV4_BYTES);
+    }
+    net_port_tx_flush(ports[0], bufs, n, 1);
+    for (unsigned i = 0; i < n; i++) {
+        struct net_frame frame = receive(ports[1]);
+        cr_assert_eq(frame.seg_bytes, 0);
+        cr_assert_arr_eq(frame.data + NET_ETHER_BYTES, heads[i], NET_IPV4_BYTES, "frame %u of %u", i, n);
+        net_port_rx_release(ports[1], &frame, 1);
+    }
+}
+
+/* The socket sends with the usual ones by itself, and whoever wants others gets these: before it is so, while
+ * it is, when others become usual, and where a burst has both. */
+Test(udp_port, each_frame_leaves_with_its_own_tos_and_ttl)
+{
+    static const uint8_t a[] = {0x62, 33}, b[] = {0xb8, 33}, c[] = {0xb8, 255};
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 40; i++)
+            bounce_burst(1, a, a);
+        for (unsigned i = 0; i < 40; i++)
+            bounce_burst(1, i % 3 ? a : b, a);
+        bounce_burst(NET_BURST, a, b);
+        for (unsigned i = 0; i < 40; i++)
+            bounce_burst(1, b, b);
+        bounce_burst(NET_BURST, b, c);
+        for (unsigned i = 0; i < 40; i++)
+            bounce_burst(2, c, a);
+    }
+    cr_assert_eq(ports[0]->counters.tx_errors, 0);
+}
+
+/* TTL 0 is the one that the kernel has for all, also where the socket was given one before. */
+Test(udp_port, who_names_no_ttl_gets_the_kernel_s)
+{
+    static const uint8_t a[] = {0x62, 33};
+    int fd = socket(AF_INET, SOCK_DGRAM, 0), usual_ttl = 0;
+    socklen_t len = sizeof usual_ttl;
+    cr_assert_eq(getsockopt(fd, IPPROTO_IP, IP_TTL, &usual_ttl, &len), 0);
+    close(fd);
+    for (unsigned i = 0; i < 40; i++)
+        bounce_burst(1, a, a);
+    for (unsigned i = 0; i < 2; i++) {
+        struct net_frame buf;
+        cr_assert_eq(net_port_tx_reserve(ports[0], &buf, 1), 1);
+        build_with(&buf, 0x62, 0);
+        net_port_tx_flush(ports[0], &buf, 1, 1);
+        struct net_frame frame = receive(ports[1]);
+        cr_assert_eq(frame.data[15], 0x62);
+        cr_assert_eq(frame.data[22], usual_ttl);
+        net_port_rx_release(ports[1], &frame, 1);
+        for (unsigned k = 0; k < 40; k++)
+            bounce_burst(1, a, a);
     }
 }
 

@@ -369,3 +369,55 @@ Test(mr, a_key_names_its_region_and_nothing_else)
         if (mrs[i])
             rdma_mr_dereg(mrs[i]);
 }
+
+/* --- a region of all memory --- */
+
+/* What the test says is mapped: `memory`, whose second half can only be read. */
+static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
+{
+    uint64_t size = write ? sizeof memory / 2 : sizeof memory;
+    uintptr_t offset = (uintptr_t)addr - (uintptr_t)memory;
+    return offset < size && len_bytes <= size - offset;
+}
+
+Test(mr, a_region_of_all_memory_asks_at_each_access)
+{
+    struct rdma_mr *mr = NULL;
+    uintptr_t start = (uintptr_t)memory, half = start + sizeof memory / 2;
+    cr_assert_eq(rdma_mr_reg_all(pd, ALL_RIGHTS, is_memory, &mr), 0);
+    struct nornic_sge sge = {.addr = start + 8, .len_bytes = 16, .lkey = mr->lkey};
+    cr_assert_eq(rdma_sge_local(domain, pd, &sge, true), memory + 8);
+    sge.addr = half;
+    cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory + sizeof memory / 2);
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, true), "it can only be read");
+    sge.addr = 0;
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, false), "nothing is there");
+
+    cr_assert_eq(rdma_mr_remote(domain, pd, QPN, mr->rkey, start, 64, NORNIC_ACCESS_REMOTE_WRITE), memory);
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, half, 64, NORNIC_ACCESS_REMOTE_WRITE));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, half, 64, NORNIC_ACCESS_REMOTE_ATOMIC));
+    cr_assert_not_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, half, 64, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, 4096, 64, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, UINT64_MAX - 7, 8, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_not_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, 4096, 0, NORNIC_ACCESS_REMOTE_READ),
+                       "0 bytes need no memory");
+    cr_assert_eq(rdma_mr_remote_fault(domain, pd, QPN, mr->rkey, 4096, 64, NORNIC_ACCESS_REMOTE_READ),
+                 RDMA_FAULT_BOUNDS);
+    rdma_mr_dereg(mr);
+}
+
+Test(mr, a_region_of_all_memory_keeps_its_rights_and_stays_what_it_is)
+{
+    struct rdma_mr *mr = NULL;
+    cr_assert_eq(rdma_mr_reg_all(pd, NORNIC_ACCESS_REMOTE_WRITE, is_memory, &mr), -EINVAL);
+    cr_assert_eq(rdma_mr_reg_all(pd, NORNIC_ACCESS_MW_BIND, is_memory, &mr), -EINVAL);
+    cr_assert_eq(rdma_mr_reg_all(pd, NORNIC_ACCESS_ZERO_BASED, is_memory, &mr), -EINVAL);
+    cr_assert_eq(rdma_mr_reg_all(pd, 0, is_memory, &mr), 0);
+    struct nornic_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 16, .lkey = mr->lkey};
+    cr_assert_not_null(rdma_sge_local(domain, pd, &sge, false));
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, true));
+    cr_assert_null(
+        rdma_mr_remote(domain, pd, QPN, mr->rkey, (uintptr_t)memory, 8, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_eq(rdma_mr_change(mr, pd, memory, sizeof memory, (uintptr_t)memory, 0), -EINVAL);
+    rdma_mr_dereg(mr);
+}

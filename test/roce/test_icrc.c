@@ -6,10 +6,14 @@
 #include <zlib.h>
 
 #include "net/bytes.h"
+#include "net/ipv4.h"
+#include "net/udp.h"
+#include "roce/icrc_copy.h"
 #include "roce/icrc_parts.h"
 #include "roce/wire.h"
 #include "test/support/random.h"
 #include "test/support/vectors.h"
+#include "test/support/upper_halves.h"
 
 /* The rule as the standard tells it: eight bytes of ones, then the packet with its variant bytes as ones,
  * through the CRC of another library. The masks are written out bit by bit, as ROCE-ICRC-4 has them. */
@@ -140,5 +144,47 @@ Test(icrc, ROCE_ICRC_1_headers_of_a_flow_are_hashed_once)
         memcpy(packet + l3_bytes, bth, bth_bytes);
         cr_assert_eq(roce_icrc_above(below, bth, bth_bytes),
                      reference_icrc(packet, kind, l3_bytes + bth_bytes), "round %u", round);
+    }
+}
+
+/* Payloads of every path MTU and of any length, from and to any place: what is copied is copied, what stands
+ * beside it stays, and the ICRC is that of the packet.
+ * covers: ROCE-ICRC-1, ROCE-ICRC-6 */
+Test(icrc, ROCE_ICRC_6_copied_on_the_way)
+{
+    struct test_random random = {4};
+    uint8_t from[4096 + 64], packet[64 + ROCE_BTH_BYTES + 4096 + 64], before[sizeof packet];
+    for (unsigned round = 0; round < 2000; round++) {
+        size_t len = round % 2 ? test_random_below(&random, 4097) : 256 * test_random_below(&random, 17);
+        uint8_t *bth = packet + test_random_below(&random, 64), *payload = bth + ROCE_BTH_BYTES;
+        const uint8_t *source = from + test_random_below(&random, 64);
+        uint32_t below = (uint32_t)test_random_next(&random);
+        for (size_t i = 0; i < sizeof from; i++)
+            from[i] = (uint8_t)test_random_next(&random);
+        for (size_t i = 0; i < sizeof packet; i++)
+            packet[i] = (uint8_t)test_random_next(&random);
+        memcpy(before, packet, sizeof packet);
+        uint32_t icrc = roce_icrc_copy(below, bth, source, len);
+        cr_assert_arr_eq(payload, source, len, "round %u, %zu bytes", round, len);
+        memcpy(before + (payload - packet), source, len);
+        cr_assert_arr_eq(packet, before, sizeof packet, "round %u, %zu bytes", round, len);
+        bth[4] = 0xff;
+        cr_assert_eq(icrc, crc32(below, bth, (uInt)(ROCE_BTH_BYTES + len)), "round %u, %zu bytes", round,
+                     len);
+        cr_assert_not(upper_halves_are_in_use(), "%zu bytes", len);
+    }
+}
+
+Test(icrc, leaves_no_upper_halves_in_use)
+{
+    static uint8_t packet[4096];
+    uint32_t below = roce_icrc_below(packet, ROCE_L3_IPV4);
+    cr_expect_not(upper_halves_are_in_use(), "behind what is below the BTH");
+    for (size_t len = ROCE_BTH_BYTES; len <= sizeof packet - NET_IPV4_BYTES - NET_UDP_BYTES;
+         len = len * 2 + 1) {
+        roce_icrc_above(below, packet + NET_IPV4_BYTES + NET_UDP_BYTES, len);
+        cr_expect_not(upper_halves_are_in_use(), "behind an ICRC from the BTH on, %zu octets", len);
+        roce_icrc(packet, ROCE_L3_IPV4, NET_IPV4_BYTES + NET_UDP_BYTES + len);
+        cr_expect_not(upper_halves_are_in_use(), "behind an ICRC, %zu octets from the BTH on", len);
     }
 }

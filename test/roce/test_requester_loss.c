@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 TestSuite(requester_loss, .init = setup, .fini = teardown);
@@ -69,6 +70,26 @@ Test(requester_loss, ROCE_RC_41_timeouts_in_a_row_come_slower)
     script_forget(s);
     script_advance(s, tr_ns(14)); /* progress: as fast as ever */
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
+}
+
+/* No queue is half a second long: a timeout of 0.27 s is not stretched beyond that, one of a second is not
+ * stretched. */
+Test(requester_loss, ROCE_RC_41_long_timeouts_are_long_enough)
+{
+    static const uint8_t timeouts[] = {16, 18};
+    for (unsigned c = 0; c < array_len(timeouts); c++) {
+        uint64_t tr = tr_ns(timeouts[c]), stretched_ns = max_u64(tr, SCRIPT_S / 2);
+        config.attr.timeout = timeouts[c];
+        renew();
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+        script_forget(s);
+        for (int i = 0; i < 4; i++) {
+            script_advance(s, (i ? stretched_ns : tr) - 1);
+            expect_nothing(s);
+            script_advance(s, 1);
+            expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+        }
+    }
 }
 
 Test(requester_loss, ROCE_RC_41_zero_is_never)

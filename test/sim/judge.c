@@ -183,9 +183,12 @@ static void judge_accounts(struct sim_run *run, unsigned node)
         if (i < ROCE_RX_DROP_NO_QP && i != ROCE_RX_TAKEN)
             unfit += c->verdicts[i];
     }
-    if (judged != in->delivered)
-        sim_fail(&run->sim, "node %u: %" PRIu64 " frames came, %" PRIu64 " were judged", node, in->delivered,
-                 judged);
+    uint64_t came = in->delivered - run->sim.node[node].kernel_drops;
+    if (judged != came)
+        sim_fail(&run->sim, "node %u: %" PRIu64 " frames came, %" PRIu64 " were judged", node, came, judged);
+    if (run->sim.node[node].kernel_drops > in->delivered_corrupted)
+        sim_fail(&run->sim, "node %u: %" PRIu64 " frames did not come up, only %" PRIu64 " were damaged",
+                 node, run->sim.node[node].kernel_drops, in->delivered_corrupted);
     if (unfit > in->delivered_corrupted)
         sim_fail(&run->sim, "node %u: %" PRIu64 " frames were found damaged, only %" PRIu64 " were", node,
                  unfit, in->delivered_corrupted);

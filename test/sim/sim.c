@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/bytes.h"
 #include "net/train.h"
+#include "test/sim/socket.h"
 #include "test/support/train.h"
 
 /* No workload here builds so many frames for one completion, whatever the wire does: a device that does sends
@@ -16,6 +18,9 @@
 #define FRAMES_MAX 200000
 
 #define LITTLE_ROOM_BYTES 12000u /* a quarter of all runs asks for long READs in pieces */
+
+#define BTH_BYTES  12
+#define BTH_PSN_AT 9
 
 #define TRAIN_BYTES 65553 /* of a buffer: an IP packet's most, and an Ethernet header with a tag */
 
@@ -90,6 +95,7 @@ static void node_init(struct sim *sim, unsigned index)
         .cc = sim->config.cc[index],
         .masked_atomics = true,
         .selective = is_selective(sim, index),
+        .udp_socket = sim->has_sockets,
         .doorbell = count_doorbell,
         .event = count_event,
         .trace = sim->config.ladder ? sim_ladder_hook : sim->config.trace,
@@ -123,6 +129,7 @@ void sim_init(struct sim *sim, const struct sim_config *config)
                         .train_random.state = config->seed ^ 0x74726169,
                         .select_random.state = config->seed ^ 0x73656c65};
     sim->train_pkts = draw_train_pkts(sim);
+    sim->has_sockets = sim->train_pkts && !config->vlan_id && test_random_below(&sim->train_random, 2);
     uint32_t frame_bytes = sim->train_pkts ? TRAIN_BYTES : config->port_mtu_bytes + 18;
     for (unsigned i = 0; i < NET_BURST; i++) {
         sim->tx[i] = (struct net_frame){.data = malloc(frame_bytes), .cap_bytes = frame_bytes};
@@ -250,18 +257,53 @@ static bool transmit(struct sim *sim, unsigned index)
     return moved;
 }
 
+/* Whether its packets are other than those of one message, or of several in a row. */
+static bool is_mixed(const struct net_frame *frame)
+{
+    struct net_train train;
+    uint32_t psn = 0;
+    bool is_mixed = false;
+    net_train_begin(&train, frame);
+    for (uint32_t i = 0; i < train.count; i++) {
+        struct net_frame pkt = net_train_packet(&train, i);
+        const uint8_t *bth = pkt.data + train.head_bytes;
+        bool has_psn = pkt.len_bytes >= train.head_bytes + BTH_BYTES;
+        is_mixed |= !has_psn || (i > 0 && get_be24(bth + BTH_PSN_AT) != ((psn + 1) & 0xffffff));
+        psn = has_psn ? get_be24(bth + BTH_PSN_AT) : 0;
+    }
+    net_train_end(&train);
+    return is_mixed;
+}
+
+/* Hands the device a burst, at once or, which counts the damage, frame by frame. */
+static void deliver(struct sim *sim, struct roce_dev *dev, struct net_frame *frames, unsigned n)
+{
+    const uint64_t *bad = &roce_dev_counters(dev)->verdicts[ROCE_RX_DROP_ICRC];
+    unsigned step = sim->has_sockets && test_random_below(&sim->train_random, 2) ? 1 : n;
+    for (unsigned i = 0; i < n; i += step) {
+        uint64_t before = *bad;
+        roce_dev_rx(dev, frames + i, step, sim->now_ns);
+        sim->trains_damaged += step == 1 && frames[i].seg_bytes && *bad > before;
+    }
+}
+
 static bool receive(struct sim *sim, unsigned index)
 {
     struct net_frame frames[NET_BURST];
     unsigned n = sim_link_recv(sim->link[!index], frames, draw_burst(sim), sim->now_ns);
-    if (sim->train_pkts)
+    bool has_come = n > 0;
+    if (sim->has_sockets)
+        n = sim_socket_take(frames, n, &sim->train_random, &sim->node[index].kernel_drops);
+    else if (sim->train_pkts)
         n = test_train_couple(frames, n, &sim->train_random);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         sim->trains_received += frames[i].seg_bytes > 0;
+        sim->trains_mixed += frames[i].seg_bytes > 0 && is_mixed(&frames[i]);
+    }
     if (n > 0)
-        roce_dev_rx(sim->node[index].dev, frames, n, sim->now_ns);
+        deliver(sim, sim->node[index].dev, frames, n);
     sim_link_release(frames, n);
-    return n > 0;
+    return has_come;
 }
 
 static bool expire(struct sim *sim, unsigned index)

@@ -43,6 +43,7 @@ struct sim_node {
     uint16_t vlan_id;
     unsigned ring_free;    /* frames that the port takes now (sim_config.port_frames) */
     uint64_t ring_free_ns; /* when it takes more */
+    uint64_t kernel_drops; /* frames that did not come up through its socket */
     unsigned events[NORNIC_EVENT_COUNT];
     unsigned doorbells;
 };
@@ -52,12 +53,15 @@ struct sim {
     uint64_t now_ns;
     struct test_random random, train_random, select_random;
     uint32_t train_pkts; /* most packets of a train, both ways; 0: none. The seed decides */
+    bool has_sockets;    /* both ports are UDP sockets (test/sim/socket.h). Likewise */
     struct sim_node node[2];
     struct sim_link *link[2];
     struct net_frame tx[NET_BURST]; /* buffers that devices build frames in */
     uint64_t tx_frames;             /* built so far */
     uint64_t completed_frames;      /* when somebody last saw a completion */
     uint64_t trains_sent, trains_received;
+    uint64_t trains_mixed;   /* of the latter: not of packets whose PSNs follow each other */
+    uint64_t trains_damaged; /* with a bad ICRC inside, at least so many */
     bool failed;
     char failure[400]; /* the first thing that went wrong */
 };

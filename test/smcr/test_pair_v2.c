@@ -11,7 +11,9 @@
 /* What was seen of a run. */
 struct seen {
     unsigned v2_messages, v1_messages, long_messages;
-    size_t longest_clc_bytes;
+    unsigned offers;         /* ADD LINK, requests and responses */
+    unsigned proposal_marks; /* bytes of Peer ID, GID and MAC in a Proposal that are not 0 */
+    size_t longest_clc_bytes, proposal_bytes;
 };
 
 static void look(void *ctx, struct pair_node *node, const struct smcr_trace *trace)
@@ -20,8 +22,14 @@ static void look(void *ctx, struct pair_node *node, const struct smcr_trace *tra
     (void)node;
     if (trace->type == SMCR_TRACE_CLC_TX && trace->len_bytes > seen->longest_clc_bytes)
         seen->longest_clc_bytes = trace->len_bytes;
+    if (trace->type == SMCR_TRACE_CLC_TX && trace->message[4] == SMCR_CLC_PROPOSAL) {
+        seen->proposal_bytes = trace->len_bytes;
+        for (unsigned i = 8; i < 40; i++)
+            seen->proposal_marks += trace->message[i] != 0;
+    }
     if (trace->type != SMCR_TRACE_LLC_TX)
         return;
+    seen->offers += trace->message[0] == SMCR_LLC2_ADD_LINK;
     seen->v2_messages += smcr_llc_is_v2(trace->message[0]);
     seen->v1_messages += !smcr_llc_is_v2(trace->message[0]);
     seen->long_messages += trace->len_bytes > SMCR_MSG_BYTES;
@@ -188,6 +196,169 @@ Test(pair_v2, rmbs_beyond_the_first_are_told_and_taken_back)
     cr_assert_lt(c[0]->end[1].conn->group->num_peer_rmbs, 3);
     cr_assert(pair_transfer(pair, &c[0]->end[1], 100000, PAIR_S), "%s", pair->failure);
     close_both(pair, c[0]);
+    finish(pair);
+}
+
+Test(pair_v2, who_speaks_version_2_alone_needs_one_who_does)
+{
+    for (unsigned node = 0; node < 2; node++) {
+        struct pair_config config = {.seed = 8 + node};
+        struct seen seen;
+        know_eid(&config, node, "X");
+        config.smcr[node].only_v2 = true;
+        struct pair *pair = begin(&config, &seen);
+        struct pair_conn *c = pair_open(pair, 0);
+        pair_run_for(pair, PAIR_S);
+        cr_assert(pair_is_fallback(c), "%u", node);
+        pair_tcp_fin(&c->end[0]);
+        pair_tcp_fin(&c->end[1]);
+        close_both(pair, c);
+        finish(pair);
+    }
+}
+
+/* 84 bytes, the extension's 40, and an EID: no Peer ID, no subnet. */
+Test(pair_v2, an_offer_of_version_2_alone_names_neither_peer_nor_subnet)
+{
+    struct pair_config config = {.seed = 10};
+    struct seen seen;
+    for (unsigned node = 0; node < 2; node++) {
+        know_eid(&config, node, "X");
+        config.smcr[node].only_v2 = true;
+    }
+    struct pair *pair = begin(&config, &seen);
+    struct pair_conn *c = connect(pair), *d = connect(pair);
+    cr_assert_eq(c->end[0].conn->group->version, 2);
+    cr_assert_eq(c->end[1].conn->group, d->end[1].conn->group, "its GID names the client");
+    cr_assert_eq(seen.proposal_bytes, 156);
+    cr_assert_eq(seen.proposal_marks, 0);
+    close_both(pair, c);
+    close_both(pair, d);
+    finish(pair);
+}
+
+static bool client_is_established(void *ctx, struct pair *pair)
+{
+    const struct pair_conn *c = ctx;
+    (void)pair;
+    return c->end[0].events & SMCR_EVENT_ESTABLISHED;
+}
+
+/* To the client the contact is over when it has refused a second link; its FIN overtakes that. */
+Test(pair_v2, a_fin_that_overtakes_the_end_of_the_first_contact)
+{
+    struct pair_config config = {.seed = 11, .wire = {.delay_ns = 5 * PAIR_MS}};
+    struct seen seen;
+    know_eid(&config, 0, "X");
+    know_eid(&config, 1, "X");
+    struct pair *pair = begin(&config, &seen);
+    struct pair_conn *c = pair_open(pair, 0);
+    cr_assert(pair_run_until(pair, client_is_established, c, PAIR_S));
+    cr_assert_eq(pair_pump(&c->end[0], 1000, 0), 1000);
+    smcr_conn_shutdown_write(c->end[0].conn, pair->now_ns);
+    pair_tcp_fin(&c->end[0]);
+    pair_run_for(pair, PAIR_MS);
+    cr_assert_not(c->end[1].events & (SMCR_EVENT_ESTABLISHED | SMCR_EVENT_RESET), "the FIN came first");
+    pair_run_for(pair, 50 * PAIR_MS);
+    cr_assert_eq(pair_drain(&c->end[1], 2000), 1000);
+    cr_assert(c->end[1].eof || pair_drain(&c->end[1], 1) == 0, "and the end of the stream behind it");
+    close_both(pair, c);
+    finish(pair);
+}
+
+/* The same FIN where the client is gone: the timers of the first contact end it. */
+Test(pair_v2, a_fin_in_a_first_contact_that_never_ends)
+{
+    struct pair_config config = {.seed = 12, .wire = {.delay_ns = 5 * PAIR_MS}};
+    struct seen seen;
+    know_eid(&config, 0, "X");
+    know_eid(&config, 1, "X");
+    struct pair *pair = begin(&config, &seen);
+    struct pair_conn *c = pair_open(pair, 0);
+    cr_assert(pair_run_until(pair, client_is_established, c, PAIR_S));
+    pair_cut(pair, 0, 0, false); /* what it has said last is lost */
+    pair_cut(pair, 1, 0, false);
+    pair_tcp_fin(&c->end[0]);
+    pair_run_for(pair, 20 * PAIR_S);
+    cr_assert_not(c->end[1].events & SMCR_EVENT_ESTABLISHED);
+    cr_assert(c->end[1].events & (SMCR_EVENT_RESET | SMCR_EVENT_FALLBACK));
+    close_both(pair, c);
+    finish(pair);
+}
+
+/* The client's Confirm lists one RNIC: the server, which has two, adds the asymmetric link and asks for no
+ * third one. A client that gets another RNIC says so. */
+Test(pair_v2, the_server_knows_from_confirm_which_rnics_the_client_has)
+{
+    struct pair_config config = {.seed = 13, .ports = {1, 2}};
+    struct seen seen;
+    know_eid(&config, 0, "X");
+    know_eid(&config, 1, "X");
+    struct pair *pair = begin(&config, &seen);
+    struct pair_conn *c = connect(pair);
+    pair_run_for(pair, 600 * PAIR_S);
+    cr_assert_eq(c->end[1].conn->group->num_client_gids, 1);
+    cr_assert_eq(smcr_group_redundancy(c->end[1].conn->group), SMCR_ASYMMETRIC_PEER);
+    cr_assert_eq(seen.offers, 2, "one, and its answer");
+    pair_add_port(pair, 0);
+    pair_run_for(pair, 60 * PAIR_S);
+    cr_assert_eq(c->end[1].conn->group->num_client_gids, 0);
+    cr_assert_eq(smcr_group_redundancy(c->end[1].conn->group), SMCR_SYMMETRIC);
+    close_both(pair, c);
+    finish(pair);
+}
+
+/* As Linux has it: one RMB a connection, which another one never gets; it goes when its owner says so. */
+Test(pair_v2, an_rmb_that_has_served_waits_to_be_given_back)
+{
+    struct pair_config config = {.seed = 14};
+    struct seen seen;
+    for (unsigned node = 0; node < 2; node++) {
+        know_eid(&config, node, "X");
+        config.smcr[node].elems_per_rmb = 1;
+        config.smcr[node].rmbs_serve_once = true;
+        config.smcr[node].times.rmb_idle_ns = 3600 * PAIR_S;
+    }
+    struct pair *pair = begin(&config, &seen);
+    struct pair_conn *a = connect(pair);
+    struct smcr_group *group = a->end[1].conn->group;
+    uint32_t rkey = a->end[1].conn->rmb->mr[0]->rkey;
+    smcr_give_back(pair->node[1].smcr, rkey, pair->now_ns); /* in use: nothing happens */
+    close_both(pair, a);
+    struct pair_conn *b = connect(pair);
+    cr_assert_eq(b->end[1].conn->group, group);
+    cr_assert_eq(group->num_rmbs, 2);
+    cr_assert_neq(b->end[1].conn->rmb->mr[0]->rkey, rkey);
+    smcr_give_back(pair->node[1].smcr, rkey, pair->now_ns);
+    pair_run_for(pair, PAIR_S);
+    cr_assert_eq(group->num_rmbs, 1);
+    cr_assert_eq(b->end[0].conn->group->num_peer_rmbs, 1, "the client has heard of it");
+    close_both(pair, b);
+    smcr_give_back(pair->node[1].smcr, group->rmbs->mr[0]->rkey, pair->now_ns);
+    pair_run_for(pair, PAIR_S);
+    cr_assert_eq(group->num_rmbs, 0, "the last one too");
+    finish(pair);
+}
+
+/* Linux never forgives what is not acknowledged, so who retires stays for the answers to what it closes. */
+Test(pair_v2, an_instance_that_retires_lingers_while_connections_end)
+{
+    struct pair_config config = {.seed = 15};
+    struct seen seen;
+    know_eid(&config, 0, "X");
+    know_eid(&config, 1, "X");
+    struct pair *pair = begin(&config, &seen);
+    struct pair_conn *c = connect(pair);
+    cr_assert_not(smcr_lingers(pair->node[0].smcr));
+    pair_close(&c->end[0]);
+    smcr_retire(pair->node[0].smcr, pair->now_ns);
+    pair_run_for(pair, PAIR_S);
+    cr_assert(smcr_lingers(pair->node[0].smcr), "the peer has not closed yet");
+    pair_close(&c->end[1]);
+    pair_run_for(pair, 100 * PAIR_MS);
+    cr_assert(smcr_lingers(pair->node[0].smcr), "the peer may still say something");
+    pair_run_for(pair, PAIR_S);
+    cr_assert_not(smcr_lingers(pair->node[0].smcr));
     finish(pair);
 }
 

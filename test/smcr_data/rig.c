@@ -214,6 +214,20 @@ ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_byt
     return n;
 }
 
+int smcr_conn_put(struct smcr_conn *conn, uint64_t head, unsigned flags, uint64_t now_ns)
+{
+    int err = smcr_tx_put(conn, head, flags, now_ns);
+    settle(the_rig);
+    return err;
+}
+
+int smcr_conn_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns)
+{
+    int err = smcr_rx_took(conn, consumed, now_ns);
+    settle(the_rig);
+    return err;
+}
+
 ssize_t smcr_conn_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsigned flags, uint64_t now_ns)
 {
     ssize_t n = smcr_rx_recv(conn, bytes, len_bytes, flags, now_ns);

@@ -498,6 +498,33 @@ Test(close, SMCR_CLS_21_a_fin_while_we_wait_for_the_close)
     rig_free(rig);
 }
 
+/* Linux ends its direction of TCP with that of SMC-R: what goes the other way has time without end. */
+Test(close, version_2_takes_a_fin_that_done_explains)
+{
+    for (int fin_first = 0; fin_first < 2; fin_first++) {
+        struct rig *rig = active();
+        rig->conn->group->version = 2;
+        if (fin_first)
+            smcr_conn_tcp_end(rig->conn, SMCR_TCP_FIN, rig->now_ns);
+        peer_done(rig);
+        if (!fin_first)
+            smcr_conn_tcp_end(rig->conn, SMCR_TCP_FIN, rig->now_ns);
+        rig_wait(rig, 3600 * 1000 * RIG_MS);
+        expect_state(rig, APP_CLOSE_WAIT_1);
+        cr_assert_gt(rig_send(rig, bytes, 10, 0), 0);
+        rig_free(rig);
+    }
+    struct rig *rig = active(); /* and one that is closed here has the guard of closing, no shorter one */
+    rig->conn->group->version = 2;
+    rig_close(rig);
+    rig_complete_all(rig);
+    smcr_conn_tcp_end(rig->conn, SMCR_TCP_FIN, rig->now_ns);
+    peer_done(rig);
+    rig_wait(rig, 2 * SMCR_FIN_GRACE_NS);
+    cr_assert_neq(rig->conn->state, SMCR_CONN_CLOSED);
+    rig_free(rig);
+}
+
 /* covers: SMCR-CLS-08, SMCR-CDC-15 */
 Test(close, SMCR_CLS_08_what_a_peer_says_behind_its_close_is_not_heard)
 {

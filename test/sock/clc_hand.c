@@ -17,7 +17,7 @@ void hand_open(struct hand *h, struct lab *lab)
 {
     struct nornic_error why = {""};
     h->lab = lab;
-    cr_assert_eq(smcr_rendezvous_open(&h->ctl, &why), 0, "%s", why.text);
+    cr_assert_eq(smcr_rendezvous_open(&h->ctl, false, &why), 0, "%s", why.text);
 }
 
 void hand_close(struct hand *h)

@@ -31,7 +31,7 @@ void lab_open(struct lab *lab, unsigned links)
     struct nornic_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
     netns_need();
-    if (smcr_rendezvous_open(&ctl, &why) != 0)
+    if (smcr_rendezvous_open(&ctl, false, &why) != 0)
         cr_skip_test("%s", why.text);
     smcr_rendezvous_close(ctl);
     netns_veth_open(&lab->veth, 1500);

@@ -30,13 +30,12 @@ static void answering_server(struct same *s)
     same_say(s, "poll %s", same_events(await(fd, POLLOUT)));
     same_say(s, "select %d: %d", select_one(fd, &r, &w, &e, 1000), w);
     same_say(s, "epoll %s", same_events(next_event(ep, 1000)));
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, ENDED)));
     sigaction(SIGPIPE, &action, &before);
     num_closed_pipes = 0;
     same_say(s, "first %s", same_result(CALL(send)(fd, "answer", 6, 0)));
     same_say(s, "SIGPIPE %d", (int)num_closed_pipes);
-    await(fd, POLLERR);
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, RESET)));
     same_say(s, "second %s", same_result(CALL(send)(fd, "answer", 6, 0)));
     same_say(s, "SIGPIPE %d", (int)num_closed_pipes);
     same_say(s, "recv %s", same_result(CALL(recv)(fd, text, 1, 0)));
@@ -64,10 +63,10 @@ static void unread_end_server(struct same *s)
     int fd = accept_one(s), ep = epoll_on(fd, EPOLLIN | EPOLLRDHUP | EPOLLET);
     same_step(s);
     same_say(s, "poll %s", same_events(await(fd, POLLRDHUP)));
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, ENDED)));
     same_say(s, "epoll %s", same_events(next_event(ep, 1000)));
     same_say(s, "recv %s", same_result(CALL(recv)(fd, text, 2, 0)));
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, ENDED)));
     same_say(s, "recv %s", same_result(CALL(recv)(fd, text, 8, 0)));
     same_say(s, "recv %s", same_result(CALL(recv)(fd, text, 8, 0)));
     same_say(s, "send %s", same_result(CALL(send)(fd, "xyz", 3, 0)));
@@ -145,8 +144,7 @@ static void shut_twice_client(struct same *s)
     same_say(s, "shutdown %s", same_result(CALL(shutdown)(fd, SHUT_WR)));
     same_step(s);
     same_step(s);
-    await(fd, POLLHUP);
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, GONE)));
     same_say(s, "poll %s", same_events(await(fd, POLLOUT)));
     same_step(s);
     same_say(s, "shutdown %s", same_result(CALL(shutdown)(fd, SHUT_WR)));
@@ -166,7 +164,7 @@ static void shut_twice_server(struct same *s)
     same_say(s, "shutdown %s", same_result(CALL(shutdown)(fd, SHUT_WR)));
     same_step(s);
     same_step(s);
-    await(fd, POLLHUP);
+    await(fd, GONE);
     usleep(50000); /* what says that the end has arrived */
     same_say(s, "seen %s", same_events(seen(fd)));
     same_say(s, "shutdown %s", same_result(CALL(shutdown)(fd, SHUT_WR)));

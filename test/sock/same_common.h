@@ -70,11 +70,21 @@ static size_t recv_all(int fd, void *bytes, size_t n)
     return n - left;
 }
 
-/* Waits at most five seconds for one of `events`; all that is seen then. */
+/* What poll() shows when the peer has ended its half, when both halves have ended, and after a reset. */
+#define ENDED (POLLIN | POLLOUT | POLLRDHUP)
+#define GONE  (ENDED | POLLHUP)
+#define RESET (GONE | POLLERR)
+
+/* Waits at most five seconds until all of `events` are seen, and returns what is seen of them, POLLHUP and
+ * POLLERR then. Until all of them: neither the kernel's TCP nor a mirror changes its whole state at once,
+ * and a look may fall into the midst of a reset (POLLERR, but not yet POLLOUT). */
 static short await(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
-    return poll(&p, 1, 5000) == 1 ? p.revents : 0;
+    for (int ms = 0; ms < 5000 && (p.revents & events) != events; ms++)
+        if (poll(&p, 1, 5000) == 1 && (p.revents & events) != events)
+            usleep(1000);
+    return p.revents;
 }
 
 /* All that can be seen now. */

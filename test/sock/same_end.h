@@ -15,7 +15,7 @@ static void half_close_client(struct same *s)
     same_say(s, "%s", text);
     same_say(s, "end %s", same_result(CALL(recv)(fd, text, 1, 0)));
     same_say(s, "end %s", same_result(CALL(recv)(fd, text, 1, 0)));
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, GONE)));
     same_say(s, "close %s", same_result(CALL(close)(fd)));
 }
 
@@ -25,7 +25,7 @@ static void half_close_server(struct same *s)
     int fd = accept_one(s);
     same_say(s, "recv %zu", recv_all(fd, text, 9));
     same_say(s, "%s", text);
-    same_say(s, "seen %s", same_events(await(fd, POLLRDHUP | POLLIN | POLLOUT)));
+    same_say(s, "seen %s", same_events(await(fd, ENDED)));
     same_step(s);
     send_all(fd, "answer", 6);
     same_say(s, "close %s", same_result(CALL(close)(fd)));
@@ -74,8 +74,7 @@ static void reset_server(struct same *s)
     same_say(s, "seen %s", same_events(seen(fd)));
     same_step(s);
     same_step(s);
-    await(fd, POLLRDHUP);
-    same_say(s, "seen %s", same_events(seen(fd)));
+    same_say(s, "seen %s", same_events(await(fd, RESET)));
     same_say(s, "error %s", error_name(so_error(fd)));
     same_say(s, "error %s", error_name(so_error(fd)));
     same_say(s, "seen %s", same_events(seen(fd)));
@@ -154,7 +153,7 @@ static void refused_client(struct same *s)
     same_say(s, "send %s", same_result(CALL(send)(fd, "x", 1, MSG_NOSIGNAL)));
     same_say(s, "recv %s", same_result(CALL(recv)(fd, &c, 1, 0)));
     same_say(s, "connect %s", same_result(CALL(connect)(fd, (struct sockaddr *)&nobody, sizeof nobody)));
-    same_say(s, "seen %s", same_events(seen(fd) & ~POLLHUP));
+    same_say(s, "seen %s", same_events(await(fd, POLLOUT) & ~POLLHUP));
     same_say(s, "error %s", error_name(so_error(fd)));
     same_say(s, "recv %s", same_result(CALL(recv)(fd, &c, 1, 0)));
     same_say(s, "connect %s",
@@ -163,7 +162,7 @@ static void refused_client(struct same *s)
     CALL(close)(fd);
     fd = CALL(socket)(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     same_say(s, "connect %s", same_result(CALL(connect)(fd, (struct sockaddr *)&nobody, sizeof nobody)));
-    same_say(s, "seen %s", same_events(await(fd, POLLIN | POLLOUT | POLLRDHUP)));
+    same_say(s, "seen %s", same_events(await(fd, RESET)));
     same_say(s, "error %s", error_name(so_error(fd)));
     CALL(close)(fd);
 }

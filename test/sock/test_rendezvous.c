@@ -42,7 +42,7 @@ static void lab_open(struct lab *lab)
 {
     struct nornic_error why = {""};
     netns_need();
-    if (smcr_rendezvous_open(&lab->ctl, &why) != 0)
+    if (smcr_rendezvous_open(&lab->ctl, false, &why) != 0)
         cr_skip_test("%s", why.text);
     netns_veth_open(&lab->veth, 1500);
     netns_enter(&lab->veth, 1);
@@ -413,7 +413,7 @@ Test(rendezvous, without_rights_one_sentence_and_no_change, .timeout = 30)
     struct nornic_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
     cr_assert_eq(setresuid(65534, 65534, 65534), 0);
-    int rc = smcr_rendezvous_open(&ctl, &why);
+    int rc = smcr_rendezvous_open(&ctl, false, &why);
     cr_assert_eq(rc, -EPERM, "%d: %s", rc, why.text);
     cr_assert_not_null(strstr(why.text, "needs BPF"));
 }

@@ -5,11 +5,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +52,16 @@ static int make_namespace(void)
     write_file("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
     write_file("/proc/sys/net/ipv6/conf/default/router_solicitations", "0");
     return open_own_namespace();
+}
+
+void netns_loopback(void)
+{
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    if (unshare(CLONE_NEWNET) != 0)
+        return;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    cr_assert(fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &lo) == 0, "lo does not come up: %s", strerror(errno));
+    close(fd);
 }
 
 void netns_enter(const struct netns_veth *veth, int side)

@@ -20,6 +20,11 @@ struct netns_veth {
 /* Skips the test, and says why, where this process may not make namespaces. */
 void netns_need(void);
 
+/* Moves the calling thread, and those that it will start, into a namespace of its own with nothing but its
+ * loopback, so that a port of 127.0.0.1 meets no other program. Where this process may not, it stays where it
+ * is. */
+void netns_loopback(void);
+
 /* Makes the pair, both ends up; the calling thread stays where it was. Needs namespaces; where a step fails
  * then, so does the test, with a message on stderr. */
 void netns_veth_open(struct netns_veth *veth, uint32_t mtu_bytes);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the Debian packages of the groups named (build, test, tools, interop, verbs), as far as they are missing.
+# Installs the Debian packages of the groups named (build, test, tools, interop, verbs, preload), as far as they are
+# missing.
 #   deps.sh GROUP...          as root: installs; otherwise: names what is missing and exits 2
 #   deps.sh --check GROUP...  only says what is missing: exits 2 if anything is
 set -euo pipefail
@@ -12,12 +13,16 @@ tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcp
        fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest"
 interop="gcc libc6-dev libmnl-dev linux-libc-dev qemu-system-x86 busybox-static dash kmod cpio xz-utils
          ibverbs-utils ibverbs-providers rdmacm-utils
-         tshark tcpdump ethtool iputils-ping nftables perftest"
-verbs="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
+         tshark tcpdump ethtool iputils-ping nftables perftest iperf3"
+verbs="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev python3-mpi4py python3-numpy hpcc
+       ibverbs-utils rdmacm-utils perftest qperf fio tgt libiscsi-dev e2fsprogs tshark qemu-system-x86 libgloo-dev
+       dapl2-utils g++ python3 util-linux"
+preload="iperf3 socat curl nginx-light redis-server redis-tools memcached openssh-server openssh-client
+         openssh-sftp-server postgresql nodejs python3 default-jdk-headless xz-utils"
 
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }
-[ $# -gt 0 ] || { echo "deps.sh: name a group: build, test, tools, interop or verbs" >&2; exit 2; }
+[ $# -gt 0 ] || { echo "deps.sh: name a group: build, test, tools, interop, verbs or preload" >&2; exit 2; }
 if ! command -v dpkg-query >/dev/null; then
     [ -n "$check" ] || echo "deps: no dpkg here; install by hand what test/tools/deps.sh lists" >&2
     exit 0
@@ -26,8 +31,8 @@ fi
 wanted=
 for group in "$@"; do
     case $group in
-    build | test | tools | interop | verbs) wanted+=" ${!group}" ;;
-    *) echo "deps.sh: no group '$group'; there are build, test, tools, interop, verbs" >&2 && exit 2 ;;
+    build | test | tools | interop | verbs | preload) wanted+=" ${!group}" ;;
+    *) echo "deps.sh: no group '$group'; there are build, test, tools, interop, verbs, preload" >&2 && exit 2 ;;
     esac
 done
 here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' | awk '$1 == "ii" { print $2 }' | sort -u)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What calls of libibverbs answer, on a device of this machine's own address: the results that programs and
  * their test suites expect of a provider. */
+#define _GNU_SOURCE /* memfd_create() */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -150,6 +152,31 @@ Test(calls, what_is_not_there_says_so)
     cr_assert_eq(errno, EOPNOTSUPP);
 }
 
+/* perftest gives both halves of XRC what an RC queue pair needs; kernels pass over what a half has not. */
+Test(calls, halves_of_xrc_are_given_what_both_need)
+{
+    struct ibv_xrcd_init_attr domain = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    struct ibv_xrcd *xrcd = ibv_open_xrcd(pair_ctx, &domain);
+    struct ibv_cq *cq = ibv_create_cq(pair_ctx, 4, NULL, NULL, 0);
+    struct ibv_qp_init_attr_ex from = {.qp_type = IBV_QPT_XRC_SEND,
+                                       .send_cq = cq,
+                                       .cap = {.max_send_wr = 1, .max_send_sge = 1},
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD,
+                                       .pd = pair_pd};
+    struct ibv_qp_init_attr_ex to = {
+        .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd};
+    struct ibv_qp *initiator = ibv_create_qp_ex(pair_ctx, &from), *target = ibv_create_qp_ex(pair_ctx, &to);
+    cr_assert(initiator && target);
+    pair_connect(initiator, target->qp_num);
+    pair_connect(target, initiator->qp_num);
+    cr_assert_eq(target->state, IBV_QPS_RTS);
+    cr_assert_eq(ibv_destroy_qp(initiator), 0);
+    cr_assert_eq(ibv_destroy_qp(target), 0);
+    cr_assert_eq(ibv_destroy_cq(cq), 0);
+    cr_assert_eq(ibv_close_xrcd(xrcd), 0);
+}
+
 /* --- descriptors --- */
 
 Test(calls, a_channel_that_does_not_wait)
@@ -249,6 +276,167 @@ Test(calls, a_region_registered_anew_keeps_its_keys)
     ibv_dereg_mr(mr);
 }
 
+Test(calls, a_region_registered_anew_with_rights_that_cannot_be)
+{
+    char memory[64];
+    struct ibv_mr *mr =
+        ibv_reg_mr_iova2(pair_pd, memory, sizeof memory, (uintptr_t)memory, IBV_ACCESS_LOCAL_WRITE);
+    cr_assert_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE),
+                 IBV_REREG_MR_ERR_CMD, "as rdma-core has it: the kernel would refuse");
+    cr_assert_eq(ibv_dereg_mr(mr), 0);
+}
+
+static struct ibv_wc bind_window(struct pair *pair, struct ibv_mw *mw, struct ibv_mr *mr, uint32_t key)
+{
+    struct ibv_send_wr bind = {.opcode = IBV_WR_BIND_MW}, *bad;
+    bind.bind_mw.mw = mw;
+    bind.bind_mw.rkey = key;
+    bind.bind_mw.bind_info = (struct ibv_mw_bind_info){.mr = mr,
+                                                       .addr = (uintptr_t)mr->addr,
+                                                       .length = mr->length,
+                                                       .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    cr_assert_eq(ibv_post_send(pair->qp[1], &bind, &bad), 0);
+    return pair_next(pair);
+}
+
+static struct ibv_wc write_by_key(struct pair *pair, struct ibv_mr *mr, uint32_t rkey)
+{
+    struct ibv_sge piece = {.addr = (uintptr_t)mr->addr, .length = 8, .lkey = mr->lkey};
+    struct ibv_send_wr write = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
+    write.wr.rdma.remote_addr = (uintptr_t)mr->addr + 32;
+    write.wr.rdma.rkey = rkey;
+    cr_assert_eq(ibv_post_send(pair->qp[0], &write, &bad), 0);
+    return pair_next(pair);
+}
+
+/* Adapters look at the low octet of the key that a bind names, whatever the rest is, and the window shows its
+ * new key. */
+/* covers: ROCE-MW-2 */
+Test(calls, a_window_is_bound_by_the_octet_of_its_key)
+{
+    struct pair pair = pair_make();
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(pair.qp[1]);
+    char memory[64] = "bound";
+    struct ibv_mr *mr = ibv_reg_mr_iova2(pair_pd, memory, sizeof memory, (uintptr_t)memory,
+                                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+    struct ibv_mw *mw = ibv_alloc_mw(pair_pd, IBV_MW_TYPE_2);
+    uint32_t index = mw->rkey & ~UINT32_C(0xff);
+    cr_assert_eq(bind_window(&pair, mw, mr, 0x55).status, IBV_WC_SUCCESS);
+    cr_assert_eq(mw->rkey, index | 0x55);
+    cr_assert_eq(write_by_key(&pair, mr, mw->rkey).status, IBV_WC_SUCCESS);
+    cr_assert_str_eq(memory + 32, "bound");
+    struct ibv_send_wr invalidate = {.opcode = IBV_WR_LOCAL_INV}, *bad;
+    invalidate.invalidate_rkey = mw->rkey;
+    cr_assert_eq(ibv_post_send(pair.qp[1], &invalidate, &bad), 0);
+    cr_assert_eq(pair_next(&pair).status, IBV_WC_SUCCESS);
+    const struct ibv_mw_bind_info info = {.mr = mr,
+                                          .addr = (uintptr_t)memory,
+                                          .length = sizeof memory,
+                                          .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    ibv_wr_start(qp);
+    ibv_wr_bind_mw(qp, mw, 0x77, &info);
+    cr_assert_eq(mw->rkey, index | 0x55, "not posted yet");
+    cr_assert_eq(ibv_wr_complete(qp), 0);
+    cr_assert_eq(pair_next(&pair).status, IBV_WC_SUCCESS);
+    cr_assert_eq(mw->rkey, index | 0x77);
+    cr_assert_eq(write_by_key(&pair, mr, index | 0x55).status, IBV_WC_REM_ACCESS_ERR, "the key before");
+    pair_free(&pair);
+    cr_assert_eq(ibv_dealloc_mw(mw), 0);
+    ibv_dereg_mr(mr);
+}
+
+Test(calls, a_window_of_another_domain)
+{
+    struct pair pair = pair_make();
+    char memory[64];
+    struct ibv_pd *pd = ibv_alloc_pd(pair_ctx);
+    struct ibv_mr *mr = ibv_reg_mr_iova2(pd, memory, sizeof memory, 0, IBV_ACCESS_MW_BIND);
+    struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+    struct ibv_mw_bind bind = {.bind_info = {.mr = mr, .length = sizeof memory}};
+    cr_assert_eq(ibv_bind_mw(pair.qp[0], mw, &bind), EPERM);
+    cr_assert_eq(ibv_dealloc_mw(mw), 0);
+    cr_assert_eq(ibv_dereg_mr(mr), 0);
+    cr_assert_eq(ibv_dealloc_pd(pd), 0);
+    pair_free(&pair);
+}
+
+/* A datagram's QPN is 24 bits, and what stands above them in the request is not looked at. */
+Test(calls, a_datagram_to_a_number_of_more_bits)
+{
+    struct pair pair = pair_make();
+    struct ibv_cq *cq = ibv_cq_ex_to_cq(pair.cq);
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .cap = {.max_send_wr = 1, .max_send_sge = 1}, .qp_type = IBV_QPT_UD};
+    struct ibv_qp *qp = ibv_create_qp(pair_pd, &init);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    struct ibv_ah_attr ah_attr = {.is_global = 1, .port_num = 1};
+    struct ibv_send_wr send = {.wr_id = 3, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+    attr.qp_state = IBV_QPS_RTR;
+    cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    attr.qp_state = IBV_QPS_RTS;
+    cr_assert_eq(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+    ibv_query_gid(pair_ctx, 1, 0, &ah_attr.grh.dgid);
+    send.wr.ud.ah = ibv_create_ah(pair_pd, &ah_attr);
+    send.wr.ud.remote_qpn = 0xdeadbeef;
+    cr_assert_eq(ibv_post_send(qp, &send, &bad), 0);
+    cr_assert_eq(pair_next(&pair).wr_id, 3);
+    cr_assert_eq(ibv_destroy_ah(send.wr.ud.ah), 0);
+    cr_assert_eq(ibv_destroy_qp(qp), 0);
+    pair_free(&pair);
+}
+
+/* What implicit on-demand paging is: memory that is mapped after its registration is reached by both
+ * ends, and who names what is not mapped, or may only be read, gets an error, as with an adapter.
+ * Nobody crashes. */
+static enum ibv_wc_status write_to(const struct ibv_mr *all, uint64_t from, uint64_t to)
+{
+    struct pair pair = pair_make();
+    struct ibv_sge piece = {.addr = from, .length = 4096, .lkey = all->lkey};
+    struct ibv_send_wr write = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
+    write.wr.rdma.remote_addr = to;
+    write.wr.rdma.rkey = all->rkey;
+    cr_assert_eq(ibv_post_send(pair.qp[0], &write, &bad), 0);
+    enum ibv_wc_status status = pair_next(&pair).status;
+    pair_free(&pair);
+    return status;
+}
+
+Test(calls, a_region_of_all_memory)
+{
+    struct ibv_device_attr_ex attr;
+    int rights = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    cr_assert_eq(ibv_query_device_ex(pair_ctx, NULL, &attr), 0);
+    cr_assert(attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT, "Linux 5.14 and later can");
+    struct ibv_mr *all = ibv_reg_mr_iova2(pair_pd, NULL, SIZE_MAX, 0, (unsigned)rights);
+    cr_assert_not_null(all);
+    char *pages = mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uintptr_t at = (uintptr_t)pages;
+    memset(pages, 'a', 4096);
+    cr_assert_eq(write_to(all, at, at + 4096), IBV_WC_SUCCESS);
+    cr_assert_eq(memcmp(pages, pages + 4096, 4096), 0);
+
+    mprotect(pages + (size_t)2 * 4096, 4096, PROT_READ);
+    munmap(pages + (size_t)3 * 4096, 4096);
+    cr_assert_eq(write_to(all, at, at + 2UL * 4096), IBV_WC_REM_ACCESS_ERR, "it may only be read");
+    cr_assert_eq(write_to(all, at + 2UL * 4096, at), IBV_WC_SUCCESS, "which is enough for what is sent");
+    cr_assert_eq(write_to(all, at, at + 3UL * 4096), IBV_WC_REM_ACCESS_ERR, "nothing is there");
+    cr_assert_eq(write_to(all, at, at + 2UL * 4096 + 1), IBV_WC_REM_ACCESS_ERR, "its end is not there");
+    cr_assert_eq(write_to(all, at + 3UL * 4096, at), IBV_WC_LOC_PROT_ERR);
+    cr_assert_eq(write_to(all, 0, at), IBV_WC_LOC_PROT_ERR);
+    struct ibv_sge piece = {.addr = at, .length = 4096, .lkey = all->lkey};
+    cr_assert_eq(ibv_advise_mr(pair_pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &piece, 1), 0);
+    piece.addr = at + 2UL * 4096;
+    cr_assert_eq(ibv_advise_mr(pair_pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &piece, 1), EFAULT);
+
+    errno = 0;
+    cr_assert_null(ibv_reg_mr_iova2(pair_pd, NULL, SIZE_MAX, 0, (unsigned)rights | IBV_ACCESS_MW_BIND));
+    cr_assert_eq(errno, EINVAL, "windows cannot be bound to it");
+    cr_assert_null(ibv_reg_mr_iova2(pair_pd, NULL, SIZE_MAX, 0, IBV_ACCESS_LOCAL_WRITE));
+    munmap(pages, (size_t)3 * 4096);
+    ibv_dereg_mr(all);
+}
+
 /* What completed before a RESET is not there after it: a completion knows its queue pair by the number, which
  * is that of the next requests too. What is another's stays. */
 Test(calls, a_reset_takes_completions_along)
@@ -297,4 +485,39 @@ Test(calls, a_list_that_does_not_fit_is_not_begun)
     cr_assert_eq(pair_next(&pair).wr_id, 6000);
     pair_free(&pair);
     ibv_dereg_mr(mr);
+}
+
+/* Runs with stderr in a file; how often what was said there has these words. */
+static unsigned count_told(struct pair *pair, unsigned completions, const char *words)
+{
+    char text[4096] = "";
+    unsigned count = 0;
+    int before = dup(2), file = memfd_create("told", MFD_CLOEXEC);
+    cr_assert_geq(before, 0);
+    cr_assert_geq(dup2(file, 2), 0);
+    while (completions--)
+        cr_assert_eq(pair_next(pair).status, IBV_WC_WR_FLUSH_ERR);
+    dup2(before, 2);
+    cr_assert_geq(pread(file, text, sizeof text - 1, 0), 0);
+    close(before);
+    close(file);
+    for (const char *at = text; (at = strstr(at, words)); at++)
+        count++;
+    return count;
+}
+
+Test(calls, of_what_is_flushed_the_first_is_told)
+{
+    struct pair pair = pair_make();
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    struct ibv_recv_wr recv = {.wr_id = 10}, *bad;
+    setenv("NORNIC_TRACE", "1", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned n = 0; n < 8; n++)
+            cr_assert_eq(ibv_post_recv(pair.qp[i], &recv, &bad), 0);
+        cr_assert_eq(ibv_modify_qp(pair.qp[i], &attr, IBV_QP_STATE), 0);
+    }
+    cr_assert_eq(count_told(&pair, 16, "WR_FLUSH_ERR"), 2, "once of each queue pair");
+    unsetenv("NORNIC_TRACE");
+    pair_free(&pair);
 }

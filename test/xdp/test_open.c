@@ -79,6 +79,19 @@ Test(xdp_open, auto_is_native_on_veth_and_close_detaches)
     cr_expect_eq(attached_id(), 0);
 }
 
+/* What busy polling asks for: a call that sends polls the receive queue on its way. */
+Test(xdp_open, calls_poll_the_queue)
+{
+    struct net_port *port;
+    struct nornic_error why;
+    int busy_poll_us = 0;
+    socklen_t len = sizeof busy_poll_us;
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
+    cr_assert_eq(getsockopt(net_port_fd(port), SOL_SOCKET, SO_BUSY_POLL, &busy_poll_us, &len), 0);
+    cr_expect_gt(busy_poll_us, 0);
+    net_port_close(port);
+}
+
 Test(xdp_open, loopback_falls_back_to_generic)
 {
     struct net_port *port;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event channels, and the events that wait in them. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -8,6 +9,7 @@
 
 #include "verbs/av.h"
 #include "verbs/cm/cma.h"
+#include "verbs/object.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -30,24 +32,41 @@ static struct cma_channel *channel_of(struct rdma_event_channel *channel)
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
-    struct cma_channel *channel = calloc(1, sizeof *channel);
+    struct cma_channel *channel = verbs_object_new(VERBS_EVENT_CHANNEL, sizeof *channel);
     if (!channel)
         return verbs_fail_null(ENOMEM, "no memory for an event channel");
     /* Blocking, as the program finds it: it is read only where it is known to be readable. */
     channel->base.fd = eventfd(0, EFD_CLOEXEC);
     if (channel->base.fd < 0) {
         int err = errno;
-        free(channel);
+        verbs_object_free(VERBS_EVENT_CHANNEL, channel);
         return verbs_fail_null(err, "no descriptor for an event channel");
     }
     TAILQ_INIT(&channel->events);
+    channel->users = 1;
     return &channel->base;
+}
+
+void cma_channel_get(struct rdma_event_channel *channel)
+{
+    channel_of(channel)->users++;
+}
+
+void cma_channel_put(struct rdma_event_channel *channel)
+{
+    if (!--channel_of(channel)->users)
+        verbs_object_free(VERBS_EVENT_CHANNEL, channel);
 }
 
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
+    if (verbs_object_claim(VERBS_EVENT_CHANNEL, channel))
+        return;
+    cma_lock();
     close(channel->fd);
-    free(channel_of(channel));
+    channel->fd = -1;
+    cma_channel_put(channel);
+    cma_unlock();
 }
 
 /* The descriptor is readable while events wait; under the lock, with what was there before. */
@@ -98,11 +117,17 @@ bool cma_deliver(struct cma_event *event)
 
 /* --- what the program reads --- */
 
+/* The ABI counts private data in an octet; a frame of MPA carries 512. */
+static uint8_t told_bytes(const struct nornic_cm_event *event)
+{
+    return (uint8_t)min_u32(event->private_data_len, UINT8_MAX);
+}
+
 static void show_conn(const struct nornic_cm_event *from, struct rdma_conn_param *out)
 {
     *out = (struct rdma_conn_param){
         .private_data = from->private_data_len ? from->private_data : NULL,
-        .private_data_len = from->private_data_len,
+        .private_data_len = told_bytes(from),
         .responder_resources = from->responder_resources,
         .initiator_depth = from->initiator_depth,
         .flow_control = from->flow_control,
@@ -117,7 +142,7 @@ static void show_datagram(const struct nornic_cm_event *from, struct rdma_ud_par
 {
     *out = (struct rdma_ud_param){
         .private_data = from->private_data_len ? from->private_data : NULL,
-        .private_data_len = from->private_data_len,
+        .private_data_len = told_bytes(from),
         .qp_num = from->qpn,
         .qkey = from->qkey,
     };
@@ -148,6 +173,16 @@ static void joined(struct cma_event *event)
     }
 }
 
+/* Whether the queue pair has changed its state with the event, and is there for sure: the program waits for
+ * this one. At the end of a connection it may be giving the queue pair back in another thread, by
+ * ibv_destroy_qp() (rping's client does), of which the id hears nothing. */
+static bool is_of_connecting(enum nornic_cm_event_type type)
+{
+    return type == NORNIC_CM_EVENT_CONNECT_RESPONSE || type == NORNIC_CM_EVENT_ESTABLISHED ||
+           type == NORNIC_CM_EVENT_CONNECT_ERROR || type == NORNIC_CM_EVENT_UNREACHABLE ||
+           type == NORNIC_CM_EVENT_REJECTED;
+}
+
 static void show(struct cma_event *event)
 {
     const struct nornic_cm_event *from = event->nornic;
@@ -166,33 +201,48 @@ static void show(struct cma_event *event)
         cma_show_ends(id);
     if (from->type == NORNIC_CM_EVENT_ROUTE_RESOLVED)
         cma_show_path(id);
-    if (id->base.qp)
+    if (id->base.qp && is_of_connecting(from->type))
         id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(verbs_qp_of(id->base.qp)->nornic);
 }
 
-static struct cma_event *take_first(struct cma_channel *channel)
+/* *out is the first event, or NULL, and *fd then where to wait for one. 0 or EBADF: the channel is none any
+ * more. */
+static int take_first(struct rdma_event_channel *base, struct cma_event **out, int *fd)
 {
+    struct cma_channel *channel = channel_of(base);
+    *out = NULL;
     cma_lock();
-    struct cma_event *event = TAILQ_FIRST(&channel->events);
-    if (event) {
-        TAILQ_REMOVE(&channel->events, event, entry);
+    int err = verbs_object_need(VERBS_EVENT_CHANNEL, base) ? EBADF : 0;
+    if (!err) {
+        *fd = base->fd;
+        *out = TAILQ_FIRST(&channel->events);
+    }
+    if (*out) {
+        TAILQ_REMOVE(&channel->events, *out, entry);
         follow(channel, false);
     }
     cma_unlock();
-    return event;
+    return err;
 }
+
+/* A thread that comes when its channel has just gone is a moment too late to be one that waits there for
+ * ever, as a kernel lets it: main() of rping ends while its event thread is on its way back here, and that
+ * thread would end the process with an error. It waits as long as such an end may take. */
+#define LATE_MS 1000
 
 int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **out)
 {
-    struct cma_channel *channel = channel_of(base);
     struct cma_event *event;
     for (;;) {
-        int state = verbs_hold();
-        event = take_first(channel);
+        int fd = -1, state = verbs_hold();
+        int err = take_first(base, &event, &fd);
         verbs_let(state);
         if (event)
             break;
-        int err = verbs_wait(base->fd);
+        if (err)
+            poll(NULL, 0, LATE_MS);
+        else
+            err = verbs_wait(fd);
         if (err) {
             errno = err;
             return -1;

@@ -29,9 +29,12 @@ struct cma_device {
 struct cma_event;
 TAILQ_HEAD(cma_queue, cma_event);
 
+/* Under the lock. The memory stays while the program or an id uses it. A call that waits looks anew whether
+ * it is there: kernels let a program destroy a channel while one of its threads is there (rping does). */
 struct cma_channel {
-    struct rdma_event_channel base; /* an eventfd, readable while events wait */
+    struct rdma_event_channel base; /* an eventfd, readable while events wait; -1: it is destroyed */
     struct cma_queue events;
+    unsigned users;
 };
 
 /* A group that an id has joined, or asked to. */
@@ -52,11 +55,15 @@ struct cma_id {
     bool is_gone; /* being destroyed: whatever comes is dropped */
     bool has_made_cqs;
     bool has_made_srq_cq;
+    bool has_tos, has_ack_timeout; /* rdma_set_option(): of the connection that will be made */
+    uint8_t tos, ack_timeout;
     struct ibv_qp_init_attr *ep_attr; /* rdma_create_ep(), passive: for the queue pairs of requests */
     struct ibv_sa_path_rec path;      /* what route.path_rec points to */
     const void *ep_data;              /* rdma_create_ep(), active: private data to connect with, malloc()ed */
     uint8_t ep_data_bytes;
     LIST_HEAD(cma_group_list, cma_group) groups;
+    bool has_met; /* a peer, which is to hear of the end; under the lock */
+    LIST_ENTRY(cma_id) of_met;
 };
 
 /* One that waits in a channel or is the program's. */
@@ -90,6 +97,10 @@ const struct cma_device *cma_device_of(const struct nornic_addr *addr);
 void cma_lock(void);
 void cma_unlock(void);
 
+/* An id of it comes or goes. Under the lock. */
+void cma_channel_get(struct rdma_event_channel *channel);
+void cma_channel_put(struct rdma_event_channel *channel);
+
 /* Puts an event into its id's channel. False: that id is going, and the event is the caller's to drop. */
 bool cma_deliver(struct cma_event *event);
 
@@ -102,6 +113,13 @@ void cma_put(struct cma_channel *channel, struct cma_queue *events);
 /* Synchronous: waits for the next event of the id, which becomes id->event. 0; or -1 with errno, also where
  * the event is a failure. Otherwise: 0 at once. */
 int cma_complete(struct cma_id *id);
+
+/* --- verbs/cm/goodbye.c --- */
+
+/* From here on the id's peer hears of it if this process ends by exit(); until cma_part(), which comes before
+ * id->nornic goes. Both take the lock. */
+void cma_meet(struct cma_id *id);
+void cma_part(struct cma_id *id);
 
 /* --- verbs/cm/id.c --- */
 

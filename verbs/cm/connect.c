@@ -36,17 +36,19 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
     uint16_t port = 0;
     unsigned room = backlog > 0 ? (unsigned)backlog : CMA_BACKLOG;
     unsigned count = cma_devices(&list);
-    bool is_named =
-        cma_addr_of(&base->route.addr.src_addr, &addr, &port) && !cma_is_any(&addr) && cma_device_of(&addr);
+    bool is_bound = cma_addr_of(&base->route.addr.src_addr, &addr, &port);
+    bool is_named = is_bound && !cma_is_any(&addr) && cma_device_of(&addr);
+    /* Who is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family). */
+    bool is_v4 = is_bound && nornic_addr_is_v4_any(&addr);
     int err = 0;
     if (!count)
         return -1;
     if (id->num_listeners || id->nornic)
         return cma_fail(EINVAL, "the id is in use");
     if (id->device)
-        err = listen_on(id, id->device, is_named ? &addr : NULL, &port, room);
+        err = listen_on(id, id->device, is_named || is_v4 ? &addr : NULL, &port, room);
     for (unsigned i = 0; !id->device && i < count && !err; i++)
-        err = listen_on(id, &list[i], NULL, &port, room);
+        err = listen_on(id, &list[i], is_v4 ? &addr : NULL, &port, room);
     if (err) {
         while (id->num_listeners)
             nornic_cm_id_destroy(id->listeners[--id->num_listeners]);
@@ -102,6 +104,8 @@ static uint8_t depth_of(uint8_t wanted)
     return (uint8_t)min_u32(wanted, NORNIC_MAX_RD_ATOMIC);
 }
 
+#define RETRIES_MAX 7 /* of three bits: a kernel's CM takes more (fio's 10) for as many as there are */
+
 static struct nornic_conn_param param_of(const struct cma_id *id, const struct rdma_conn_param *from)
 {
     static const struct rdma_conn_param usual = {.responder_resources = RDMA_MAX_RESP_RES,
@@ -117,11 +121,15 @@ static struct nornic_conn_param param_of(const struct cma_id *id, const struct r
         .responder_resources = depth_of(p->responder_resources),
         .initiator_depth = depth_of(p->initiator_depth),
         .flow_control = p->flow_control,
-        .retry_count = p->retry_count & 7,
-        .rnr_retry_count = p->rnr_retry_count & 7,
+        .retry_count = (uint8_t)min_u32(p->retry_count, RETRIES_MAX),
+        .rnr_retry_count = (uint8_t)min_u32(p->rnr_retry_count, RETRIES_MAX),
         .srq = is_own ? id->base.qp->srq != NULL : p->srq,
         .qp_num = is_own ? id->base.qp->qp_num : p->qp_num,
         .qkey = id->base.ps == RDMA_PS_UDP ? NORNIC_CM_QKEY : 0,
+        .has_traffic_class = id->has_tos,
+        .traffic_class = id->tos,
+        .has_ack_timeout = id->has_ack_timeout,
+        .ack_timeout = id->ack_timeout,
     };
     if (!param.private_data && id->ep_data) {
         param.private_data = id->ep_data;
@@ -138,7 +146,10 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     const struct nornic_conn_param param = param_of(id, conn_param);
     struct nornic_qp *qp = base->ps == RDMA_PS_UDP ? NULL : qp_of(id);
     int err = id->nornic ? -nornic_cm_id_connect(id->nornic, qp, &param) : EINVAL;
-    return err ? cma_fail(err, "the id cannot connect now, or not with these values") : cma_complete(id);
+    if (err)
+        return cma_fail(err, "the id cannot connect now, or not with these values");
+    cma_meet(id);
+    return cma_complete(id);
 }
 
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
@@ -148,6 +159,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     int err = id->nornic ? -nornic_cm_id_accept(id->nornic, qp_of(id), &param) : EINVAL;
     if (err)
         return cma_fail(err, "there is no request to accept, or not with these values");
+    cma_meet(id);
     if (base->qp)
         base->qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
     return base->ps == RDMA_PS_UDP ? 0 : cma_complete(id);

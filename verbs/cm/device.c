@@ -167,6 +167,8 @@ struct ibv_context **rdma_get_devices(int *num_devices)
         *num_devices = out ? (int)count : 0;
     for (unsigned i = 0; out && i < count; i++)
         out[i] = list[i].verbs;
+    if (count && !out)
+        return verbs_fail_null(ENOMEM, "no memory for the list of devices");
     return out;
 }
 

@@ -62,7 +62,8 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
     int err = node || service ? lookup(node, service, hints, &found) : 0;
     if (err) {
         free(out);
-        errno = EADDRNOTAVAIL;
+        verbs_fail(EADDRNOTAVAIL, "%s, service %s: %s", node ? node : "any host", service ? service : "none",
+                   gai_strerror(err));
         return err; /* getaddrinfo()'s, as programs expect */
     }
     out->ai_family = found ? found->ai_family : hints ? hints->ai_family : AF_UNSPEC;

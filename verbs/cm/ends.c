@@ -46,8 +46,7 @@ socklen_t cma_sockaddr_bytes(const struct sockaddr *addr)
 
 bool cma_is_any(const struct nornic_addr *addr)
 {
-    static const uint8_t none[4];
-    return nornic_addr_is_v4(addr) ? memcmp(addr->b + 12, none, sizeof none) == 0 : nornic_addr_is_zero(addr);
+    return nornic_addr_is_v4_any(addr) || nornic_addr_is_zero(addr);
 }
 
 /* --- what the program sees --- */

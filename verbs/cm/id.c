@@ -17,6 +17,11 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
         free(id);
         return NULL;
     }
+    if (channel) { /* its own it has made */
+        cma_lock();
+        cma_channel_get(channel);
+        cma_unlock();
+    }
     id->base.context = context;
     id->base.ps = ps;
     id->base.qp_type = qp_type;
@@ -45,6 +50,18 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
     return 0;
 }
 
+/* One of its own ends with it. */
+static void leave_channel(struct rdma_event_channel *channel, bool is_own)
+{
+    if (is_own) {
+        rdma_destroy_event_channel(channel);
+        return;
+    }
+    cma_lock();
+    cma_channel_put(channel);
+    cma_unlock();
+}
+
 static void free_groups(struct cma_id *id)
 {
     struct cma_group *group;
@@ -62,6 +79,7 @@ static void destroy(struct cma_id *id, struct cma_queue *more)
     struct cma_event *event;
     if (id->base.event)
         rdma_ack_cm_event(id->base.event);
+    cma_part(id);
     cma_lock();
     id->is_gone = true;
     cma_pull(id, &mine);
@@ -78,8 +96,7 @@ static void destroy(struct cma_id *id, struct cma_queue *more)
         nornic_cm_id_destroy(id->nornic);
     for (unsigned i = 0; i < id->num_listeners; i++)
         nornic_cm_id_destroy(id->listeners[i]);
-    if (id->is_sync)
-        rdma_destroy_event_channel(id->base.channel);
+    leave_channel(id->base.channel, id->is_sync);
     free_groups(id);
     free(id->ep_attr);
     free((void *)id->ep_data);
@@ -117,30 +134,50 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
     cma_pull(id, &mine);
     base->channel = channel;
     id->is_sync = is_sync;
+    if (!is_sync)
+        cma_channel_get(channel);
     cma_put((struct cma_channel *)(void *)channel, &mine);
     cma_unlock();
     if (was_sync) {
         if (base->event)
             rdma_ack_cm_event(base->event);
         base->event = NULL;
-        rdma_destroy_event_channel(old);
     }
+    leave_channel(old, was_sync);
     return 0;
 }
 
 /* --- options --- */
 
+/* One of RDMA_OPTION_ID. 0 or an errno value. */
+static int set_id_option(struct cma_id *id, int name, const void *value, size_t bytes)
+{
+    bool is_flag = name == RDMA_OPTION_ID_REUSEADDR || name == RDMA_OPTION_ID_AFONLY;
+    if (!is_flag && name != RDMA_OPTION_ID_TOS && name != RDMA_OPTION_ID_ACK_TIMEOUT)
+        return ENOSYS;
+    if (!value || bytes != (is_flag ? sizeof(int) : sizeof(uint8_t)))
+        return EINVAL;
+    if (is_flag) /* ports are nobody's until somebody listens, and each family has its own */
+        return 0;
+    const uint8_t number = *(const uint8_t *)value;
+    if (name == RDMA_OPTION_ID_TOS) {
+        id->tos = number;
+        id->has_tos = true;
+        return 0;
+    }
+    if (number > 31 || id->base.ps == RDMA_PS_UDP) /* of 5 bits; datagrams have no ACK */
+        return EINVAL;
+    id->ack_timeout = number;
+    id->has_ack_timeout = true;
+    return 0;
+}
+
 int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
 {
-    (void)id;
-    if (level == RDMA_OPTION_ID && optlen && optval) {
-        /* Ports are nobody's until somebody listens, and each family has its own. */
-        if (optname == RDMA_OPTION_ID_REUSEADDR || optname == RDMA_OPTION_ID_AFONLY)
-            return 0;
-        if (optname == RDMA_OPTION_ID_TOS && *(uint8_t *)optval == 0)
-            return 0;
-    }
-    return cma_fail(ENOSYS, "option %d of level %d cannot be set", optname, level);
+    int err = level == RDMA_OPTION_ID ? set_id_option(cma_id_of(id), optname, optval, optlen) : ENOSYS;
+    return err ? cma_fail(err, "option %d of level %d cannot be set to these %zu bytes", optname, level,
+                          optlen)
+               : 0;
 }
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

@@ -28,17 +28,21 @@ static struct cma_group *find(struct cma_id *id, const struct nornic_addr *addr)
 int rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *addr, void *context)
 {
     struct cma_id *id = cma_id_of(base);
-    struct nornic_error why = {"the id is on no device"};
+    struct nornic_error why = {""};
     uint16_t port;
     struct cma_group *group = calloc(1, sizeof *group);
     if (!group)
         return cma_fail(ENOMEM, "no memory for a group");
-    int err = cma_addr_of(addr, &group->addr, &port) ? need_nornic(id) : EAFNOSUPPORT;
-    if (!err && find(id, &group->addr))
+    bool is_ip = cma_addr_of(addr, &group->addr, &port);
+    int err = is_ip ? need_nornic(id) : EAFNOSUPPORT;
+    const char *reason = is_ip ? "the id is on no device" : "its address is neither IPv4 nor IPv6";
+    if (!err && find(id, &group->addr)) {
         err = EEXIST;
+        reason = "the id has joined it";
+    }
     if (err) {
         free(group);
-        return cma_fail(err, "the group cannot be joined: %s", why.text);
+        return cma_fail(err, "the group cannot be joined: %s", reason);
     }
     group->context = context;
     cma_lock();

@@ -37,6 +37,7 @@ static int draw_port(struct sockaddr *addr)
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
 {
     struct cma_id *id = cma_id_of(base);
+    const struct cma_device *list;
     struct nornic_addr addr;
     uint16_t port;
     char text[NORNIC_ADDR_STR_SIZE];
@@ -44,6 +45,10 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
         return cma_fail(EAFNOSUPPORT, "an address that is neither IPv4 nor IPv6");
     if (id->nornic || id->num_listeners)
         return cma_fail(EINVAL, "the id is in use");
+    /* All are opened by now, also for any address: a program may tell its peer the port before it listens
+     * (qperf), and listening has to be as quick as a kernel's. */
+    if (!cma_devices(&list))
+        return -1;
     const struct cma_device *device = cma_is_any(&addr) ? NULL : cma_device_of(&addr);
     /* A loopback address that no device has is as good as none, as kernels have it: all devices. */
     if (!device && !cma_is_any(&addr) && !is_loopback(&addr))
@@ -140,6 +145,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct
     if (ends.has_src && is_loopback(&ends.src) && !cma_device_of(&ends.src))
         ends.has_src = false;
     if (id->nornic) { /* resolved before: from the start */
+        cma_part(id);
         nornic_cm_id_destroy(id->nornic);
         id->nornic = NULL;
     }

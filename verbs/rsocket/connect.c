@@ -8,6 +8,18 @@
 #define RESOLVE_MS 2000
 #define RETRIES    7 /* of an RC queue pair; of RNR NAKs it means without end */
 
+/* TCP_USER_TIMEOUT: the queue pair gives up after about 32 times its ACK timeout (8 tries, of up to 4 times
+ * as long as it says), 4.096 us * 2^n; the largest that is in time. What a connection has it keeps. */
+static void take_user_timeout(struct rsock *s)
+{
+    uint64_t each_ns = s->user_timeout_ms * NS_PER_MS / 32;
+    uint8_t code = 1;
+    while (code < 31 && (UINT64_C(4096) << (code + 1)) <= each_ns)
+        code++;
+    if (s->user_timeout_ms)
+        (void)rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &code, sizeof code);
+}
+
 static struct rdma_conn_param param_of(const uint8_t *data)
 {
     return (struct rdma_conn_param){.private_data = data,
@@ -28,6 +40,7 @@ static int ask(struct rsock *s)
         return err;
     const struct rs_conn_data own = rs_own_data(s);
     rs_put_conn_data(&own, data);
+    take_user_timeout(s);
     s->state = RS_CONNECTING;
     return rdma_connect(s->id, &param) ? errno : 0;
 }
@@ -63,6 +76,7 @@ static int answer(struct rsock *s, const struct rs_conn_data *asked)
         return EPROTO;
     const struct rs_conn_data own = rs_own_data(s);
     rs_put_conn_data(&own, data);
+    take_user_timeout(s);
     s->state = RS_ACCEPTING;
     return rdma_accept(s->id, &param) ? errno : 0;
 }
@@ -78,6 +92,9 @@ static struct rsock *like(const struct rsock *listener)
     s->recv_bytes = listener->recv_bytes;
     s->send_bytes = listener->send_bytes;
     s->own_iomaps = listener->own_iomaps;
+    s->recv_timeout_ms = listener->recv_timeout_ms;
+    s->user_timeout_ms = listener->user_timeout_ms;
+    s->send_timeout_ms = listener->send_timeout_ms;
     memcpy(s->options, listener->options, sizeof s->options);
     return s;
 }
@@ -131,7 +148,19 @@ static int error_of(const struct rdma_cm_event *event)
     return event->status < 0 ? -event->status : EHOSTUNREACH;
 }
 
-/* 0 or the errno value by which the attempt to connect ends. */
+/* What is cut, as by TCP's RST or a Terminate, before the peer said that no more comes must not look like the
+ * end of a stream. 0 or an errno value. */
+static int disconnected(struct rsock *s, int status)
+{
+    if (s->state != RS_CONNECTED && s->state != RS_ACCEPTING)
+        return 0;
+    if (status < 0 && !s->is_recv_shut)
+        return -status;
+    rs_set_state(s, RS_ENDED, 0);
+    return 0;
+}
+
+/* 0 or the errno value by which the connection, or the attempt to connect, ends. */
 static int step(struct rsock *s, const struct rdma_cm_event *event)
 {
     switch (event->event) {
@@ -149,9 +178,7 @@ static int step(struct rsock *s, const struct rdma_cm_event *event)
         return error_of(event);
     case RDMA_CM_EVENT_DISCONNECTED:
         rs_poll_stream(s); /* what came before */
-        if (s->state == RS_CONNECTED || s->state == RS_ACCEPTING)
-            rs_set_state(s, RS_ENDED, 0);
-        return 0;
+        return disconnected(s, event->status);
     case RDMA_CM_EVENT_CONNECT_REQUEST:
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
@@ -173,8 +200,11 @@ void rs_take_events(struct rsock *s)
             continue;
         }
         int err = step(s, event);
-        rdma_ack_cm_event(event);
-        if (err && s->state != RS_FAILED)
+        if (err && s->state != RS_FAILED) {
+            verbs_tell("rsocket %d is not connected: %s (%s)", s->fd, strerror(err),
+                       rdma_event_str(event->event));
             rs_set_state(s, RS_FAILED, err);
+        }
+        rdma_ack_cm_event(event);
     }
 }

@@ -90,11 +90,9 @@ ssize_t ds_recv(struct rsock *s, struct rs_parts to, int flags, struct sockaddr 
     struct rs_datagrams *d = s->datagrams;
     int err = need_port(s);
     if (!err)
-        err = rs_wait(s, flags, ds_has_kept);
-    if (err) {
-        errno = err;
-        return -1;
-    }
+        err = rs_wait(s, flags | RS_WAIT_TO_READ, ds_has_kept);
+    if (err)
+        return rs_ended(s, "rrecvfrom", err);
     struct ds_datagram *first = STAILQ_FIRST(&d->kept);
     size_t done = copy_out(&to, first->bytes, first->len);
     if (name) {
@@ -169,9 +167,5 @@ ssize_t ds_send(struct rsock *s, struct rs_parts from, int flags, const struct s
         rs_progress(s); /* its answer may have come */
     if (!err)
         err = peer->ah ? send_qp(peer, bytes, len) : send_udp(s, peer, bytes, len);
-    if (err) {
-        errno = err;
-        return -1;
-    }
-    return (ssize_t)len;
+    return err ? rs_ended(s, "rsendto", err) : (ssize_t)len;
 }

@@ -8,7 +8,11 @@
 
 #include "verbs/rsocket/rsocket.h"
 
-#define PAGE_BYTES 4096
+#define PAGE_BYTES    4096
+#define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+/* Of the credits of a peer that needs a receive for each message: rdma-core has none for those without a
+ * credit. */
+#define SPARE_CREDITS 8
 
 /* --- the descriptor --- */
 
@@ -64,6 +68,8 @@ static int open_buffers(struct rsock *s)
         err = rs_open_buffer(s->id->pd, &s->list,
                              RS_SGL_ENTRIES * RS_SGE_BYTES + s->own_iomaps * RS_IOMAP_BYTES,
                              IBV_ACCESS_REMOTE_WRITE);
+    if (!err && s->has_sends)
+        err = rs_open_buffer(s->id->pd, &s->words, (size_t)rs_receives(s) * RS_MSG_BYTES, 0);
     s->messages = err ? NULL : calloc(s->rq_size, sizeof *s->messages);
     s->peer_maps = err ? NULL : calloc(max_u32(s->own_iomaps, 1), sizeof *s->peer_maps);
     if (!err && (!s->messages || !s->peer_maps))
@@ -92,32 +98,27 @@ static int open_qp(struct rsock *s)
         .qp_context = s,
         .send_cq = s->cq,
         .recv_cq = s->cq,
-        .cap = {.max_send_wr = s->sq_size, .max_recv_wr = s->rq_size, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = {.max_send_wr = s->sq_size,
+                .max_recv_wr = rs_receives(s),
+                .max_send_sge = 1,
+                .max_recv_sge = 1,
+                .max_inline_data = s->has_sends ? RS_MSG_BYTES : 0},
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };
     return rdma_create_qp(s->id, NULL, &init) ? errno : 0;
 }
 
-/* An RDMA WRITE with an immediate takes one, and nothing of its memory. */
-static int post_receives(struct rsock *s)
-{
-    struct ibv_recv_wr wr = {0}, *bad;
-    int err = 0;
-    for (uint32_t i = 0; i < s->rq_size && !err; i++)
-        err = ibv_post_recv(s->id->qp, &wr, &bad);
-    return err;
-}
-
 int rs_open_endpoint(struct rsock *s)
 {
-    int err = rs_open_cq(s, s->id->verbs, s->rq_size + s->sq_size, &s->comp, &s->cq);
+    s->has_sends = s->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+    int err = rs_open_cq(s, s->id->verbs, rs_receives(s) + s->sq_size, &s->comp, &s->cq);
     if (!err)
         err = open_qp(s);
     if (!err)
         err = open_buffers(s);
     if (!err)
-        err = post_receives(s);
+        err = rs_post_receives(s);
     if (err)
         return err;
     s->free_bytes = s->lend_at = s->recv_bytes / 2; /* the first half is lent by the private data */
@@ -150,6 +151,7 @@ void rs_close_endpoint(struct rsock *s)
     rs_close_buffer(&s->recv);
     rs_close_buffer(&s->send);
     rs_close_buffer(&s->list);
+    rs_close_buffer(&s->words);
     free(s->messages);
     free(s->peer_maps);
     if (s->id)
@@ -163,7 +165,7 @@ void rs_close_endpoint(struct rsock *s)
 struct rs_conn_data rs_own_data(const struct rsock *s)
 {
     return (struct rs_conn_data){
-        .is_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+        .is_big_endian = IS_BIG_ENDIAN,
         .credits = (uint16_t)s->rq_size,
         .iomaps = (uint8_t)s->own_iomaps,
         .sgl = {(uintptr_t)s->list.bytes, s->list.mr->rkey, RS_SGL_ENTRIES},
@@ -175,11 +177,16 @@ bool rs_take_data(struct rsock *s, const struct rs_conn_data *data)
 {
     if (!data->sgl.len_bytes)
         return false;
+    if (s->has_sends && data->is_big_endian != IS_BIG_ENDIAN) {
+        verbs_tell("an rsocket of iWARP needs a peer with the same order of bytes");
+        return false;
+    }
     s->peer = *data;
     s->peer_list_at = 1 % data->sgl.len_bytes; /* its first entry it has from this */
     s->lent[0] = data->data;
     s->lent_use = 0;
     s->lent_next = 1;
     s->send_limit = data->credits;
+    s->send_spare = s->has_sends ? (uint16_t)min_u32(SPARE_CREDITS, data->credits / 2u) : 0;
     return true;
 }

@@ -71,7 +71,7 @@ ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
     size_t done = 0;
     int err = rs_need_connection(s, flags);
     while (!err && has_room(to)) {
-        err = rs_wait(s, flags, rs_can_read);
+        err = rs_wait(s, flags | RS_WAIT_TO_READ, rs_can_read);
         if (err)
             break;
         if (!s->unread_bytes) {
@@ -82,11 +82,7 @@ ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
         if (!(flags & MSG_WAITALL) || (flags & MSG_PEEK))
             break;
     }
-    if (err && !done) {
-        errno = err;
-        return -1;
-    }
-    return (ssize_t)done;
+    return err && !done ? rs_ended(s, "rrecv", err) : (ssize_t)done;
 }
 
 /* --- out --- */
@@ -128,9 +124,5 @@ ssize_t rs_send_parts(struct rsock *s, struct rs_parts from, int flags)
         if (!err)
             err = send_one(s, &from, &done);
     }
-    if (err && !done) {
-        errno = err;
-        return -1;
-    }
-    return (ssize_t)done;
+    return err && !done ? rs_ended(s, "rsend", err) : (ssize_t)done;
 }

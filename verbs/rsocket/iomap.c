@@ -20,7 +20,8 @@ static struct rs_mapping *untold(const struct rsock *s)
 
 static bool can_tell(const struct rsock *s)
 {
-    return s->state != RS_CONNECTED || s->is_send_shut || (s->send_seq != s->send_limit && s->send_slots);
+    return s->state != RS_CONNECTED || s->is_send_shut ||
+           (rs_has_credit(s) && s->send_slots >= rs_places(s, true));
 }
 
 int rs_tell_mappings(struct rsock *s, int flags)
@@ -167,9 +168,8 @@ size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int fla
     if (!s)
         return (size_t)-1;
     int err = s->type == SOCK_STREAM ? put(s, buf, count, (uint64_t)offset, flags, &done) : ENOTSUP;
+    if (err && !done)
+        done = (size_t)rs_ended(s, __func__, err);
     rs_done(s);
-    if (!err || done)
-        return done;
-    errno = err;
-    return (size_t)-1;
+    return done;
 }

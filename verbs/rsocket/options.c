@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "verbs/rsocket/rsocket.h"
 
-/* --- those that are a number and change nothing --- */
+/* --- those that are a number; most change nothing --- */
 
 static const struct kept {
     int level, name;
@@ -30,6 +31,20 @@ static int *find_kept(struct rsock *s, int level, int name, int *preset)
             return &s->options[i];
         }
     return NULL;
+}
+
+unsigned rs_keepalive_s(const struct rsock *s)
+{
+    unsigned seconds = 0;
+    bool is_on = false;
+    for (size_t i = 0; i < array_len(kept); i++) {
+        int value = kept[i].preset + s->options[i];
+        if (kept[i].level == SOL_SOCKET && kept[i].name == SO_KEEPALIVE)
+            is_on = value;
+        if (kept[i].level == IPPROTO_TCP && kept[i].name == TCP_KEEPIDLE)
+            seconds = (unsigned)value;
+    }
+    return is_on ? seconds : 0;
 }
 
 /* --- sizes --- */
@@ -73,6 +88,34 @@ static int set_size(struct rsock *s, int level, int name, int value)
 
 /* --- setting --- */
 
+/* SO_RCVTIMEO, SO_SNDTIMEO. 0 or an errno value. */
+static int set_timeout(uint64_t *timeout_ms, const void *value, socklen_t len)
+{
+    struct timeval wanted;
+    if (!value || len < sizeof wanted)
+        return EINVAL;
+    memcpy(&wanted, value, sizeof wanted);
+    if (wanted.tv_usec < 0 || wanted.tv_usec >= 1000000)
+        return EDOM;
+    /* None: 0, and what no clock will come to (some mean "without end" by the largest number). */
+    bool is_none = wanted.tv_sec < 0 || wanted.tv_sec > INT32_MAX;
+    *timeout_ms = is_none ? 0 : (uint64_t)wanted.tv_sec * 1000 + (uint64_t)(wanted.tv_usec + 999) / 1000;
+    return 0;
+}
+
+/* What a number that is kept changes besides. 0 or an errno value. */
+static int follow(struct rsock *s, int level, int name, int number)
+{
+    if (level == IPPROTO_TCP && name == TCP_USER_TIMEOUT) {
+        if (number < 0)
+            return EINVAL;
+        s->user_timeout_ms = (uint64_t)number;
+    }
+    bool is_keepalive =
+        level == SOL_SOCKET ? name == SO_KEEPALIVE : level == IPPROTO_TCP && name == TCP_KEEPIDLE;
+    return is_keepalive && s->type == SOCK_STREAM ? rs_keep_alive(s, rs_keepalive_s(s)) : 0;
+}
+
 static int set(struct rsock *s, int level, int name, const void *value, socklen_t len)
 {
     int number = 0, preset, *place;
@@ -80,6 +123,8 @@ static int set(struct rsock *s, int level, int name, const void *value, socklen_
         return 0; /* who closes waits until what was sent has arrived */
     if (level == IPPROTO_TCP && name == TCP_CONGESTION)
         return 0;
+    if (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
+        return set_timeout(name == SO_RCVTIMEO ? &s->recv_timeout_ms : &s->send_timeout_ms, value, len);
     if (!value || len < sizeof number)
         return EINVAL;
     memcpy(&number, value, sizeof number);
@@ -89,8 +134,10 @@ static int set(struct rsock *s, int level, int name, const void *value, socklen_
     place = find_kept(s, level, name, &preset);
     if (!place)
         return verbs_fail(ENOTSUP, "rsockets have no option %d of level %d", name, level);
+    if (level == IPPROTO_TCP && name == TCP_KEEPIDLE && number < 1)
+        return EINVAL;
     *place = number - preset;
-    return 0;
+    return follow(s, level, name, number);
 }
 
 int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
@@ -99,9 +146,9 @@ int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_
     if (!s)
         return -1;
     int err = set(s, level, optname, optval, optlen);
+    int answer = rs_ended(s, __func__, err);
     rs_done(s);
-    errno = err ? err : errno;
-    return err ? -1 : 0;
+    return answer;
 }
 
 /* --- asking --- */
@@ -183,12 +230,23 @@ static int answer(const void *from, size_t bytes, void *value, socklen_t *len)
     return 0;
 }
 
+static struct timeval timeval_of(uint64_t ms)
+{
+    return (struct timeval){.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
+}
+
 static int get(struct rsock *s, int level, int name, void *value, socklen_t *len)
 {
     const struct linger linger = {.l_onoff = 1};
     const struct tcp_info info = {.tcpi_state = s->state == RS_CONNECTED ? TCP_ESTABLISHED : TCP_CLOSE,
                                   .tcpi_snd_cwnd = s->sq_size};
+    const struct timeval recv_timeout = timeval_of(s->recv_timeout_ms);
+    const struct timeval send_timeout = timeval_of(s->send_timeout_ms);
     int number;
+    if (level == SOL_SOCKET && name == SO_RCVTIMEO)
+        return answer(&recv_timeout, sizeof recv_timeout, value, len);
+    if (level == SOL_SOCKET && name == SO_SNDTIMEO)
+        return answer(&send_timeout, sizeof send_timeout, value, len);
     if (level == SOL_SOCKET && name == SO_LINGER)
         return answer(&linger, sizeof linger, value, len);
     if (level == IPPROTO_TCP && name == TCP_INFO)
@@ -206,7 +264,7 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
     if (!s)
         return -1;
     int err = get(s, level, optname, optval, optlen);
+    int answer = rs_ended(s, __func__, err);
     rs_done(s);
-    errno = err ? err : errno;
-    return err ? -1 : 0;
+    return answer;
 }

@@ -98,7 +98,7 @@ static int wait_for(struct pollfd *fds, struct polled *polled, nfds_t count, int
         int left_ms = timeout_ms < 0 ? -1 : (int)max_i64((int64_t)(end_ms - now_ms()), 0);
         eventfd_t woken;
         if (poll(real, count + 1, found ? 0 : left_ms) < 0)
-            return -1;
+            return rs_fail(errno, "the wait for %lu descriptors was ended", (unsigned long)count);
         found += others(fds, polled, count, real);
         if (real[count].revents & POLLIN)
             eventfd_read(wake_fd, &woken);
@@ -114,16 +114,20 @@ int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
         return -1;
     struct polled *polled = calloc(nfds + 1, sizeof *polled);
     struct pollfd *real = calloc(nfds + 1, sizeof *real);
-    int found = -1, err = ENOMEM;
+    int found = -1;
     if (polled && real) {
         enter(fds, polled, nfds, wake_fd);
         found = wait_for(fds, polled, nfds, timeout, wake_fd, real);
-        err = errno;
+        int err = errno;
         leave(polled, nfds);
+        errno = err;
+    } else {
+        verbs_fail(ENOMEM, "no memory to wait for %lu descriptors", (unsigned long)nfds);
     }
+    int err = errno;
     free(polled);
     free(real);
-    errno = found < 0 ? err : errno;
+    errno = err;
     return found;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whoever comes by does what there is to do, and who finds nothing sleeps until there is. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 #include "verbs/rsocket/datagram.h"
 #include "verbs/rsocket/rsocket.h"
@@ -20,7 +22,8 @@ void rs_progress(struct rsock *s)
     }
     if (rs_poll_stream(s)) {
         rs_wake(s);
-        return; /* the descriptors are looked at by who finds nothing more */
+        if (rs_is_connected(s))
+            return; /* the descriptors are looked at by who finds nothing more */
     }
     rs_take_events(s);
     while (s->comp && ibv_get_cq_event(s->comp, &cq, &context) == 0) {
@@ -82,15 +85,22 @@ short rs_events(const struct rsock *s, short asked)
 
 /* --- sleeping --- */
 
-/* Under the lock, which is given back meanwhile. 0 or an errno value. */
-static int sleep_for(struct rsock *s, int wake_fd)
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Under the lock, which is given back meanwhile. -1 waits without end. 0 or an errno value. */
+static int sleep_for(struct rsock *s, int wake_fd, int timeout_ms)
 {
     struct pollfd fds[] = {{.fd = s->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
     struct rs_watch watch = {.wake_fd = wake_fd};
     eventfd_t count;
     LIST_INSERT_HEAD(&s->watches, &watch, entry);
     pthread_mutex_unlock(&s->lock);
-    int err = poll(fds, array_len(fds), -1) < 0 ? errno : 0;
+    int err = poll(fds, array_len(fds), timeout_ms) < 0 ? errno : 0;
     pthread_mutex_lock(&s->lock);
     LIST_REMOVE(&watch, entry);
     if (fds[1].revents & POLLIN)
@@ -101,6 +111,10 @@ static int sleep_for(struct rsock *s, int wake_fd)
 int rs_wait(struct rsock *s, int flags, bool (*is_so)(const struct rsock *s))
 {
     bool may_wait = (flags & RS_WAIT_ALWAYS) || !(s->is_nonblocking || (flags & MSG_DONTWAIT));
+    uint64_t limit_ms = flags & RS_WAIT_ALWAYS    ? 0
+                        : flags & RS_WAIT_TO_READ ? s->recv_timeout_ms
+                                                  : s->send_timeout_ms;
+    const uint64_t end_ms = limit_ms ? now_ms() + limit_ms : 0;
     for (;;) {
         if (is_so(s))
             return 0;
@@ -111,8 +125,11 @@ int rs_wait(struct rsock *s, int flags, bool (*is_so)(const struct rsock *s))
             return EAGAIN;
         if (!rs_arm(s))
             continue;
+        int64_t left_ms = limit_ms ? (int64_t)(end_ms - now_ms()) : -1;
+        if (limit_ms && left_ms <= 0)
+            return EAGAIN;
         int wake_fd = rs_wake_fd();
-        int err = wake_fd < 0 ? errno : sleep_for(s, wake_fd);
+        int err = wake_fd < 0 ? errno : sleep_for(s, wake_fd, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
         if (err)
             return err;
     }

@@ -6,7 +6,8 @@
  * peer a half at a time: by the private data of the connection at first, later by an RDMA WRITE into a
  * list of two entries that the peer keeps for it. Data is RDMA WRITEs into the half that was lent; the
  * immediate says how many bytes. A message may be sent for each credit; credits come back with the
- * halves. Datagrams are another matter (verbs/rsocket/datagram.c).
+ * halves. iWARP's writes have no immediates that every peer knows: there what they would say is a SEND of
+ * its own (verbs/rsocket/message.c). Datagrams are another matter (verbs/rsocket/datagram.c).
  *
  * A descriptor of an rsocket is an epoll instance with the descriptors of its event channel and its
  * completion channel in it, so it is readable when there may be something to do. Whoever comes by does
@@ -31,6 +32,7 @@
 #define RS_IOMAP_BYTES     24
 #define RS_IOMAP_MAX       128 /* what one byte of the private data says without rounding */
 #define RS_MSG_LENGTH_MAX  0x1fffffffu
+#define RS_MSG_BYTES       4 /* of a message that is a SEND: in the order of the machine that sends it */
 
 /* The upper 3 bits of an immediate; the other 29 are its value. */
 enum rs_op {
@@ -134,8 +136,11 @@ struct rsock {
     enum rs_state state;
     int err; /* of RS_FAILED; SO_ERROR takes it away */
     bool is_nonblocking;
-    bool is_send_shut, is_recv_shut; /* no more of that way, by either side */
-    int options[RS_OPTIONS_MAX];     /* of a table in verbs/rsocket/options.c */
+    bool is_send_shut, is_recv_shut;           /* no more of that way, by either side */
+    int options[RS_OPTIONS_MAX];               /* of a table in verbs/rsocket/options.c */
+    uint64_t recv_timeout_ms, send_timeout_ms; /* of calls that wait; 0: none */
+    uint64_t user_timeout_ms;                  /* TCP_USER_TIMEOUT, of a connection to be made; 0: none */
+    int timer_fd;                              /* of SO_KEEPALIVE; -1: none */
     LIST_HEAD(rs_watches, rs_watch) watches;
     uint32_t rq_size, sq_size, inline_size, recv_bytes, send_bytes, own_iomaps;
 
@@ -144,6 +149,7 @@ struct rsock {
     struct ibv_comp_channel *comp;
     struct ibv_cq *cq;
     bool is_armed;
+    bool has_sends; /* iWARP: a message is a SEND, not an immediate */
 
     /* listening */
     STAILQ_HEAD(rs_pending, rsock) pending;
@@ -157,14 +163,15 @@ struct rsock {
     uint32_t free_bytes, lend_at;          /* to lend again */
     uint32_t *messages;                    /* a ring: bytes left of each that has come */
     uint32_t message_first, message_count; /* of rq_size */
+    struct rs_buffer words;                /* has_sends: RS_MSG_BYTES for each receive */
     uint16_t taken_seq, tell_seq;          /* messages the program has taken; when to say so at the latest */
 
     /* sending */
     struct rs_buffer send;                   /* a ring of bytes; behind it RS_CTRL_SLOTS entries */
     uint32_t send_at, send_free, send_slots; /* bytes, and places in the queue */
     uint32_t ctrl_next, ctrl_free;
-    uint16_t send_seq, send_limit;
-    struct rs_sge lent[RS_SGL_ENTRIES]; /* by the peer; used from lent[lent_use] on */
+    uint16_t send_seq, send_limit, send_spare; /* messages that the peer could take and does not get */
+    struct rs_sge lent[RS_SGL_ENTRIES];        /* by the peer; used from lent[lent_use] on */
     uint32_t lent_use, lent_next;
     struct rs_buffer list; /* where the peer writes what it lends, then its mappings */
     struct rs_conn_data peer;
@@ -217,6 +224,9 @@ struct rsock *rs_get(int fd);
 /* The same, with errno EBADF, and locked; given back by rs_done(). */
 struct rsock *rs_need(int fd);
 void rs_done(struct rsock *s);
+/* A call ends with an errno value, 0 if it has done its work: sets errno and is -1, or 0. What is more than
+ * "not now" is told. */
+int rs_ended(const struct rsock *s, const char *call, int err);
 void rs_put(struct rsock *s);
 /* Takes it out of the table: with its last user it ends. */
 void rs_forget(struct rsock *s);
@@ -231,6 +241,8 @@ void rs_lend(struct rsock *s);
 int rs_post_ctrl(struct rsock *s, enum rs_ctrl what);
 /* How many bytes in a row can be put at send.bytes[send_at]; 0 also without a place in the queue. */
 uint32_t rs_send_room(const struct rsock *s);
+/* Whether one more message may be sent. */
+bool rs_has_credit(const struct rsock *s);
 /* How many of them one message may carry. 0: not now. */
 uint32_t rs_data_room(const struct rsock *s);
 /* Sends that many of them: as a message of the stream; or to memory, with an immediate unless it is NULL.
@@ -242,6 +254,28 @@ int rs_post_iomap(struct rsock *s, unsigned index, const struct rs_iomap *map);
 /* Whether nothing is under way, or never will arrive. */
 bool rs_is_sent(const struct rsock *s);
 bool rs_can_ctrl(const struct rsock *s);
+
+/* --- verbs/rsocket/message.c --- */
+
+/* What a request's wr_id says: what to give back when it is done. A send without any of these has the bytes
+ * of the ring that it took, and a place; RS_ID_PLACE a place alone. */
+#define RS_ID_CTRL  (UINT64_C(1) << 32)
+#define RS_ID_PLACE (UINT64_C(1) << 33)
+#define RS_ID_RECV  (UINT64_C(1) << 34) /* with its number */
+
+/* How many receives a stream has posted. */
+uint32_t rs_receives(const struct rsock *s);
+/* All of them; `number` again, when it was used. 0 or an errno value. */
+int rs_post_receives(struct rsock *s);
+int rs_post_receive(struct rsock *s, uint32_t number);
+/* How many places of the send queue a message takes, with memory that it writes or without. */
+uint32_t rs_places(const struct rsock *s, bool has_memory);
+/* Memory that is written, unless `sge` is NULL, and a message behind it, unless `msg` is. 0 or an errno
+ * value, by which nothing was posted. */
+int rs_post(struct rsock *s, uint64_t wr_id, struct ibv_sge *sge, uint64_t addr, uint32_t key,
+            const uint32_t *msg);
+/* A message that has come. False: it is none. */
+bool rs_get_message(const struct rsock *s, const struct ibv_wc *wc, uint32_t *msg);
 
 /* --- verbs/rsocket/connect.c --- */
 
@@ -255,8 +289,9 @@ void rs_progress(struct rsock *s);
 /* Lets the descriptor become readable when something comes. False: something may have come already. */
 bool rs_arm(struct rsock *s);
 /* Waits until `is_so`, under the lock, which is given back meanwhile. 0, or an errno value: EAGAIN: it
- * is not so, and the rsocket, or MSG_DONTWAIT in `flags`, forbids to wait; EINTR. */
-#define RS_WAIT_ALWAYS 0x40000000 /* in `flags`, among those of recv() and send() */
+ * is not so, and the rsocket, or MSG_DONTWAIT in `flags`, forbids to wait, or to wait longer; EINTR. */
+#define RS_WAIT_ALWAYS  0x40000000 /* in `flags`, among those of recv() and send() */
+#define RS_WAIT_TO_READ 0x20000000 /* by SO_RCVTIMEO; others wait by SO_SNDTIMEO */
 int rs_wait(struct rsock *s, int flags, bool (*is_so)(const struct rsock *s));
 /* Waits for the end of an attempt to connect, if one goes on. 0 or an errno value; EAGAIN for who may not
  * wait. */
@@ -277,6 +312,14 @@ int rs_tell_mappings(struct rsock *s, int flags);
 
 /* From now on requests are answered whether or not the program calls. 0 or an errno value. */
 int rs_serve(struct rsock *s);
+/* From now on, while it is connected, the peer gets a message every so many seconds, which fails where it is
+ * gone; 0: no more. 0 or an errno value. */
+int rs_keep_alive(struct rsock *s, unsigned seconds);
+
+/* --- verbs/rsocket/options.c --- */
+
+/* Seconds between messages that keep it alive, by its options; 0: none. */
+unsigned rs_keepalive_s(const struct rsock *s);
 
 /* --- verbs/rsocket/io.c --- */
 

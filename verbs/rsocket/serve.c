@@ -1,18 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread that answers the requests of all rsockets that listen, as a kernel does for sockets: who
- * connects is connected also while the program does something else. */
+ * connects is connected also while the program does something else. And it keeps alive those that want it. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "verbs/rsocket/rsocket.h"
 
 static struct {
     pthread_once_t once;
-    int epoll; /* of the descriptors of listening rsockets; one that is closed leaves it */
+    int epoll; /* of listening rsockets, and of timers; what is closed leaves it */
     int err;   /* why there is none */
 } server = {.once = PTHREAD_ONCE_INIT};
+
+/* What an event of the epoll is about: the rsocket of that descriptor, and its timer. */
+#define IS_TIMER (UINT64_C(1) << 32)
+
+/* An end that is gone does not acknowledge it, and so the queue pair fails; what the peer does with it is
+ * nothing. */
+static void tick(struct rsock *s)
+{
+    uint64_t expired;
+    if (s->timer_fd < 0 || read(s->timer_fd, &expired, sizeof expired) != sizeof expired)
+        return;
+    rs_progress(s); /* the last one's completion, where the program does not look */
+    if (s->state == RS_CONNECTED && s->ctrl_free && rs_post_ctrl(s, RS_CTRL_KEEPALIVE))
+        verbs_tell("the rsocket of descriptor %d cannot be kept alive", s->fd);
+}
 
 static void *serve(void *arg)
 {
@@ -21,11 +38,14 @@ static void *serve(void *arg)
     for (;;) {
         if (epoll_wait(server.epoll, &event, 1, -1) != 1)
             continue;
-        struct rsock *s = rs_get(event.data.fd);
+        struct rsock *s = rs_get((int)(uint32_t)event.data.u64);
         if (!s)
             continue;
         pthread_mutex_lock(&s->lock);
-        rs_progress(s);
+        if (event.data.u64 & IS_TIMER)
+            tick(s);
+        else
+            rs_progress(s);
         pthread_mutex_unlock(&s->lock);
         rs_put(s);
     }
@@ -49,11 +69,35 @@ static void begin(void)
         pthread_detach(thread);
 }
 
-int rs_serve(struct rsock *s)
+/* 0 or an errno value. */
+static int watch(int fd, uint64_t about)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = s->fd};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = about};
     pthread_once(&server.once, begin);
     if (server.err)
         return verbs_fail(server.err, "no thread to answer requests for rsockets");
-    return epoll_ctl(server.epoll, EPOLL_CTL_ADD, s->fd, &event) ? errno : 0;
+    return epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
+}
+
+int rs_serve(struct rsock *s)
+{
+    return watch(s->fd, (uint32_t)s->fd);
+}
+
+int rs_keep_alive(struct rsock *s, unsigned seconds)
+{
+    const struct itimerspec every = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
+    if (s->timer_fd < 0 && !seconds)
+        return 0;
+    if (s->timer_fd < 0) {
+        int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+        int err = fd < 0 ? errno : watch(fd, (uint32_t)s->fd | IS_TIMER);
+        if (err) {
+            if (fd >= 0)
+                close(fd);
+            return verbs_fail(err, "no timer for an rsocket");
+        }
+        s->timer_fd = fd;
+    }
+    return timerfd_settime(s->timer_fd, 0, &every, NULL) ? errno : 0;
 }

@@ -46,11 +46,11 @@ int rsocket(int domain, int type, int protocol)
 }
 
 /* Gives the rsocket back: the end of a call that answers with an errno value. */
-static int leave(struct rsock *s, int err)
+static int leave(struct rsock *s, const char *call, int err)
 {
+    int answer = rs_ended(s, call, err);
     rs_done(s);
-    errno = err ? err : errno;
-    return err ? -1 : 0;
+    return answer;
 }
 
 /* --- who listens --- */
@@ -61,10 +61,10 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
     if (!s)
         return -1;
     if (s->type == SOCK_DGRAM)
-        return leave(s, ds_bind(s, addr, addrlen));
+        return leave(s, __func__, ds_bind(s, addr, addrlen));
     if (s->state != RS_NEW)
-        return leave(s, EINVAL);
-    return leave(s, rdma_bind_addr(s->id, (struct sockaddr *)addr) ? errno : 0);
+        return leave(s, __func__, EINVAL);
+    return leave(s, __func__, rdma_bind_addr(s->id, (struct sockaddr *)addr) ? errno : 0);
 }
 
 int rlisten(int socket, int backlog)
@@ -73,18 +73,18 @@ int rlisten(int socket, int backlog)
     if (!s)
         return -1;
     if (s->type != SOCK_STREAM)
-        return leave(s, EOPNOTSUPP);
+        return leave(s, __func__, EOPNOTSUPP);
     s->backlog = backlog > 0 ? min_u32((uint32_t)backlog, BACKLOG) : 1;
     if (s->state == RS_LISTENING)
-        return leave(s, 0);
+        return leave(s, __func__, 0);
     if (s->state != RS_NEW)
-        return leave(s, EINVAL);
+        return leave(s, __func__, EINVAL);
     int err = rdma_listen(s->id, (int)s->backlog) ? errno : 0;
     if (!err) {
         s->state = RS_LISTENING;
         err = rs_serve(s);
     }
-    return leave(s, err);
+    return leave(s, __func__, err);
 }
 
 /* --- names --- */
@@ -121,9 +121,9 @@ int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
     if (!s)
         return -1;
     if (s->type == SOCK_DGRAM)
-        return leave(s, ds_name(s, false, addr, addrlen));
+        return leave(s, __func__, ds_name(s, false, addr, addrlen));
     name(s, &s->id->route.addr.src_addr, addr, addrlen);
-    return leave(s, 0);
+    return leave(s, __func__, 0);
 }
 
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
@@ -132,11 +132,11 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
     if (!s)
         return -1;
     if (s->type == SOCK_DGRAM)
-        return leave(s, ds_name(s, true, addr, addrlen));
+        return leave(s, __func__, ds_name(s, true, addr, addrlen));
     if (s->state == RS_NEW || s->state == RS_LISTENING)
-        return leave(s, ENOTCONN);
+        return leave(s, __func__, ENOTCONN);
     name(s, &s->id->route.addr.dst_addr, addr, addrlen);
-    return leave(s, 0);
+    return leave(s, __func__, 0);
 }
 
 /* --- connecting --- */
@@ -146,13 +146,16 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
     struct rsock *listener = rs_need(socket);
     if (!listener)
         return -1;
-    int err = listener->state == RS_LISTENING ? rs_wait(listener, 0, rs_can_read) : EINVAL;
+    int err = listener->state == RS_LISTENING ? rs_wait(listener, RS_WAIT_TO_READ, rs_can_read) : EINVAL;
     if (err)
-        return leave(listener, err);
+        return leave(listener, __func__, err);
     struct rsock *s = STAILQ_FIRST(&listener->pending);
     STAILQ_REMOVE_HEAD(&listener->pending, next_pending);
     listener->num_pending--;
     rs_done(listener);
+    pthread_mutex_lock(&s->lock);
+    (void)rs_keep_alive(s, rs_keepalive_s(s)); /* without a timer: as if the option were not set */
+    pthread_mutex_unlock(&s->lock);
     name(s, &s->id->route.addr.dst_addr, addr, addrlen);
     return s->fd;
 }
@@ -179,7 +182,7 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
     struct rsock *s = rs_need(socket);
     if (!s)
         return -1;
-    return leave(s, s->type == SOCK_DGRAM ? ds_connect(s, addr, addrlen) : connect_stream(s, addr));
+    return leave(s, __func__, s->type == SOCK_DGRAM ? ds_connect(s, addr, addrlen) : connect_stream(s, addr));
 }
 
 /* --- ending --- */
@@ -215,12 +218,12 @@ int rshutdown(int socket, int how)
     if (!s)
         return -1;
     if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
-        return leave(s, EINVAL);
+        return leave(s, __func__, EINVAL);
     if (s->type == SOCK_STREAM && s->state != RS_CONNECTED && s->state != RS_ENDED)
-        return leave(s, ENOTCONN);
+        return leave(s, __func__, ENOTCONN);
     if (s->type == SOCK_STREAM)
         shut_down(s, how);
-    return leave(s, 0);
+    return leave(s, __func__, 0);
 }
 
 int rclose(int socket)
@@ -234,7 +237,7 @@ int rclose(int socket)
     if (s->id && s->id->qp && s->state == RS_ENDED)
         rdma_disconnect(s->id);
     rs_forget(s);
-    return leave(s, 0);
+    return leave(s, __func__, 0);
 }
 
 /* --- the descriptor's flags --- */

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connected stream: messages out and in, halves of the buffer lent and given back. */
-#include <arpa/inet.h>
 #include <errno.h>
 
 #include "verbs/rsocket/rsocket.h"
-
-/* A send's wr_id says what to give back when it is done: a place of a control message, or so many bytes. No
- * send is of 0 bytes, so 0 is a receive. */
-#define ID_CTRL  (UINT64_C(1) << 32)
-#define ID_IOMAP (UINT64_C(1) << 33) /* a place, of no bytes of the ring */
-#define ID_RECV  0
 
 #define POLL_BATCH 16
 
@@ -17,12 +10,17 @@
 
 uint32_t rs_send_room(const struct rsock *s)
 {
-    return s->send_slots ? min_u32(s->send_free, s->send_bytes - s->send_at) : 0;
+    return s->send_slots >= rs_places(s, true) ? min_u32(s->send_free, s->send_bytes - s->send_at) : 0;
+}
+
+bool rs_has_credit(const struct rsock *s)
+{
+    return (uint16_t)(s->send_limit - s->send_seq) > s->send_spare;
 }
 
 uint32_t rs_data_room(const struct rsock *s)
 {
-    if (s->state != RS_CONNECTED || s->send_seq == s->send_limit)
+    if (s->state != RS_CONNECTED || !rs_has_credit(s))
         return 0;
     return min_u32(min_u32(rs_send_room(s), s->lent[s->lent_use].len_bytes), RS_SEND_MAX);
 }
@@ -38,28 +36,13 @@ bool rs_is_sent(const struct rsock *s)
            (s->send_slots == s->sq_size - RS_CTRL_SLOTS && s->ctrl_free == RS_CTRL_SLOTS);
 }
 
-static int post(struct rsock *s, uint64_t wr_id, struct ibv_sge *sge, uint64_t addr, uint32_t key,
-                const uint32_t *msg)
-{
-    struct ibv_send_wr wr = {
-        .wr_id = wr_id,
-        .sg_list = sge,
-        .num_sge = sge ? 1 : 0,
-        .opcode = msg ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-        .imm_data = msg ? htonl(*msg) : 0,
-        .wr.rdma = {.remote_addr = addr, .rkey = key},
-    };
-    struct ibv_send_wr *bad;
-    return ibv_post_send(s->id->qp, &wr, &bad);
-}
-
 int rs_post_write(struct rsock *s, uint32_t len_bytes, uint64_t addr, uint32_t key, const uint32_t *msg)
 {
     struct ibv_sge sge = {(uintptr_t)s->send.bytes + s->send_at, len_bytes, s->send.mr->lkey};
-    int err = post(s, len_bytes, &sge, addr, key, msg);
+    int err = rs_post(s, len_bytes, &sge, addr, key, msg);
     if (err)
         return err;
-    s->send_slots--;
+    s->send_slots -= rs_places(s, msg);
     s->send_free -= len_bytes;
     s->send_at += len_bytes;
     if (s->send_at == s->send_bytes)
@@ -90,12 +73,13 @@ int rs_post_iomap(struct rsock *s, unsigned index, const struct rs_iomap *map)
         s->send.bytes + s->send_bytes + RS_CTRL_SLOTS * RS_SGE_BYTES + (size_t)index * RS_IOMAP_BYTES;
     struct ibv_sge sge = {(uintptr_t)slot, RS_IOMAP_BYTES, s->send.mr->lkey};
     rs_put_iomap(map, s->peer.is_big_endian, slot);
-    int err = post(s, ID_IOMAP, &sge,
-                   list->addr + (uint64_t)list->len_bytes * RS_SGE_BYTES + (uint64_t)index * RS_IOMAP_BYTES,
-                   list->key, &msg);
+    int err =
+        rs_post(s, RS_ID_PLACE, &sge,
+                list->addr + (uint64_t)list->len_bytes * RS_SGE_BYTES + (uint64_t)index * RS_IOMAP_BYTES,
+                list->key, &msg);
     if (err)
         return err;
-    s->send_slots--;
+    s->send_slots -= rs_places(s, true);
     s->send_seq++;
     return 0;
 }
@@ -105,7 +89,9 @@ int rs_post_ctrl(struct rsock *s, enum rs_ctrl what)
     const uint32_t msg = rs_msg(RS_OP_CTRL, what);
     if (!s->ctrl_free)
         return EAGAIN;
-    int err = post(s, ID_CTRL, NULL, 0, 0, &msg);
+    /* Where each message needs a receive an empty write does as well: TCP must get its segment across. */
+    bool is_word = !s->has_sends || what != RS_CTRL_KEEPALIVE;
+    int err = rs_post(s, RS_ID_CTRL, NULL, s->peer.sgl.addr, s->peer.sgl.key, is_word ? &msg : NULL);
     if (!err)
         s->ctrl_free--;
     return err;
@@ -116,24 +102,24 @@ static int post_credits(struct rsock *s, bool has_half)
 {
     const uint32_t msg = rs_msg(RS_OP_SGL, (uint16_t)(s->taken_seq + s->rq_size));
     if (!has_half)
-        return post(s, ID_CTRL, NULL, 0, 0, &msg);
+        return rs_post(s, RS_ID_CTRL, NULL, 0, 0, &msg);
     const struct rs_sge half = {(uintptr_t)s->recv.bytes + s->lend_at, s->recv.mr->rkey, s->recv_bytes / 2};
     uint8_t *slot = s->send.bytes + s->send_bytes + (size_t)s->ctrl_next * RS_SGE_BYTES;
     struct ibv_sge sge = {(uintptr_t)slot, RS_SGE_BYTES, s->send.mr->lkey};
     rs_put_sge(&half, s->peer.is_big_endian, slot);
-    return post(s, ID_CTRL, &sge, s->peer.sgl.addr + (uint64_t)s->peer_list_at * RS_SGE_BYTES,
-                s->peer.sgl.key, &msg);
+    return rs_post(s, RS_ID_CTRL, &sge, s->peer.sgl.addr + (uint64_t)s->peer_list_at * RS_SGE_BYTES,
+                   s->peer.sgl.key, &msg);
 }
 
 void rs_lend(struct rsock *s)
 {
-    while (s->state == RS_CONNECTED && s->ctrl_free) {
+    while (s->state == RS_CONNECTED && !s->is_recv_shut) {
         bool has_half = s->free_bytes >= s->recv_bytes / 2;
         if (!has_half && (int16_t)(s->taken_seq - s->tell_seq) < 0)
             return;
-        if (post_credits(s, has_half))
+        if (s->ctrl_free < rs_places(s, has_half) || post_credits(s, has_half))
             return;
-        s->ctrl_free--;
+        s->ctrl_free -= rs_places(s, has_half);
         s->ctrl_next = (s->ctrl_next + 1) % RS_CTRL_SLOTS;
         s->tell_seq = (uint16_t)(s->taken_seq + s->rq_size / 2);
         if (!has_half)
@@ -169,7 +155,7 @@ static void take_ctrl(struct rsock *s, uint32_t what)
 
 static void break_off(struct rsock *s, int err, const char *why)
 {
-    if (s->state != RS_CONNECTED)
+    if (s->state == RS_ENDED || s->state == RS_FAILED)
         return;
     verbs_tell("the rsocket of descriptor %d fails: %s", s->fd, why);
     rs_set_state(s, RS_FAILED, err);
@@ -217,13 +203,14 @@ static void take_message(struct rsock *s, uint32_t msg)
 
 static void take_receive(struct rsock *s, const struct ibv_wc *wc)
 {
-    struct ibv_recv_wr wr = {0}, *bad;
+    uint32_t msg;
     if (wc->status != IBV_WC_SUCCESS)
         return; /* flushed: what ended the connection says so itself */
-    if (ibv_post_recv(s->id->qp, &wr, &bad))
+    bool is_message = rs_get_message(s, wc, &msg);
+    if (rs_post_receive(s, (uint32_t)wc->wr_id))
         verbs_tell("the rsocket of descriptor %d has a receive less", s->fd);
-    if (wc->wc_flags & IBV_WC_WITH_IMM)
-        take_message(s, ntohl(wc->imm_data));
+    if (is_message)
+        take_message(s, msg);
 }
 
 static int error_of(enum ibv_wc_status status)
@@ -233,7 +220,7 @@ static int error_of(enum ibv_wc_status status)
 
 static void take_send(struct rsock *s, const struct ibv_wc *wc)
 {
-    if (wc->wr_id & ID_CTRL) {
+    if (wc->wr_id & RS_ID_CTRL) {
         s->ctrl_free++;
     } else {
         s->send_slots++;
@@ -251,7 +238,7 @@ bool rs_poll_stream(struct rsock *s)
         return false;
     while ((count = ibv_poll_cq(s->cq, POLL_BATCH, wcs)) > 0) {
         for (int i = 0; i < count; i++)
-            if (wcs[i].wr_id == ID_RECV)
+            if (wcs[i].wr_id & RS_ID_RECV)
                 take_receive(s, &wcs[i]);
             else
                 take_send(s, &wcs[i]);

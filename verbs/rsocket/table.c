@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ struct rsock *rs_new(int family, int type)
         free(s);
         return verbs_fail_null(err, "no descriptor for an rsocket");
     }
+    s->timer_fd = -1;
     s->family = family;
     s->type = type;
     s->rq_size = s->sq_size = RS_QUEUE_DEFAULT;
@@ -93,6 +95,8 @@ static void end(struct rsock *s)
     }
     ds_close(s);
     rs_close_endpoint(s);
+    if (s->timer_fd >= 0)
+        close(s->timer_fd);
     close(s->fd);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -142,4 +146,15 @@ void rs_done(struct rsock *s)
     pthread_mutex_unlock(&s->lock);
     rs_put(s);
     errno = err;
+}
+
+int rs_ended(const struct rsock *s, const char *call, int err)
+{
+    if (!err)
+        return 0;
+    if (err == EAGAIN || err == EINPROGRESS || err == EALREADY || err == EINTR)
+        errno = err;
+    else
+        verbs_fail(err, "%s() of rsocket %d: %s", call, s->fd, strerror(err));
+    return -1;
 }

@@ -392,9 +392,32 @@ static void learn_recorded_sinks(struct iwr_end *e)
     }
 }
 
+/* A FIN of the peer is heard when the end begins nothing more: TCP has it, and may acknowledge it, long
+ * before its program looks. */
+static int play_event(struct iwr_end *e, const struct iwr_event *event, size_t at,
+                      const struct iwr_event **fin)
+{
+    int err = 0;
+    if (event->side == e->side)
+        err = act(e, event, at);
+    else if (event->kind == IWR_FIN)
+        *fin = event;
+    else
+        err = hear(e, event);
+    if (event->kind == IWR_RST)
+        *fin = NULL;
+    if (err || !*fin || e->posted < e->recorded.count[IWR_SOURCE])
+        return err;
+    err = pull(e);
+    err = err ? err : hear(e, *fin);
+    *fin = NULL;
+    return err;
+}
+
 int explain_iwr_play(struct iwr_end *e)
 {
     const struct iwr_conn *c = e->conn;
+    const struct iwr_event *fin = NULL; /* of the peer, not yet heard */
     int err = open_engine(e);
     learn_recorded_sinks(e);
     for (size_t i = 0; i < c->event_count && !err; i++) {
@@ -406,7 +429,7 @@ int explain_iwr_play(struct iwr_end *e)
             err = pull(e);
         }
         if (!err)
-            err = event->side == e->side ? act(e, event, i) : hear(e, event);
+            err = play_event(e, event, i, &fin);
         err = err ? err : pull(e);
     }
     return err;

@@ -84,7 +84,7 @@ static void compare(struct smcplay *s, struct smcplay_conn *c, const struct expl
     size_t n = min_u32(engine.length, (uint32_t)c->sent_bytes);
     smcplay_compare(p, at, c->sent, n, told);
     bool names_end = (recorded.type == SMCR_CLC_ACCEPT || recorded.type == SMCR_CLC_CONFIRM) &&
-                     engine.type == recorded.type && n == SMCR_ACCEPT_BYTES;
+                     engine.type == recorded.type && n >= SMCR_ACCEPT_BYTES;
     if (names_end) {
         struct smcr_accept r, e;
         smcr_accept_get(&r, p->frame + at);
@@ -97,12 +97,12 @@ static void compare(struct smcplay *s, struct smcplay_conn *c, const struct expl
 }
 
 /* The recorded end gave up, for a reason of its own, where the engine has said something else, or nothing. */
-static bool is_unexplained(const struct smcplay_conn *c, enum explain_layer_id id)
+static bool is_unexplained(const struct smcplay_conn *c, unsigned recorded_type)
 {
     struct smcr_clc engine = {.type = 0};
     if (c->sent_bytes >= SMCR_CLC_BYTES)
         smcr_clc_get(&engine, c->sent);
-    return id == EXPLAIN_LAYER_CLC_DECLINE && engine.type != SMCR_CLC_DECLINE;
+    return recorded_type == SMCR_CLC_DECLINE && engine.type != SMCR_CLC_DECLINE;
 }
 
 static void sent(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p, unsigned layer)
@@ -113,7 +113,7 @@ static void sent(struct smcplay *s, struct smcplay_conn *c, const struct explain
     smcr_clc_get(&clc, p->frame + at);
     struct explain_smc_compared told = {
         .number = p->number, .message = names[clc.type > 4 ? 0 : clc.type], .connection = c->index};
-    if (is_unexplained(c, p->layers[layer].kind->id)) {
+    if (is_unexplained(c, clc.type)) {
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_DECLINED);
         c->sent_bytes = 0;
         if (c->engine)
@@ -124,19 +124,11 @@ static void sent(struct smcplay *s, struct smcplay_conn *c, const struct explain
     }
 }
 
-/* The recorded Proposal offers version 2 as well, which the engine does not. */
-static void propose_otherwise(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p)
-{
-    struct explain_smc_compared told = {
-        .number = p->number, .message = "CLC Proposal", .connection = c->index};
-    c->sent_bytes = 0;
-    smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UNKNOWN);
-}
+/* --- from the peer --- */
 
-static void got(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p, unsigned layer)
+static void feed(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p, uint32_t at)
 {
     struct smcr_clc clc;
-    uint32_t at = p->layers[layer].offset;
     smcr_clc_get(&clc, p->frame + at);
     if (!c->engine || clc.length > p->len_bytes - at)
         return;
@@ -146,24 +138,62 @@ static void got(struct smcplay *s, struct smcplay_conn *c, const struct explain_
     smcplay_engine_work(s);
 }
 
-void smcplay_clc(struct smcplay *s, const struct explain_packet *p, struct smcplay_conn *c, bool is_own)
+/* The endpoint has come to the message that waits for it. */
+static void release(struct smcplay *s, struct smcplay_conn *c)
 {
-    for (unsigned i = 0; i < p->layer_count; i++) {
-        enum explain_layer_id id = p->layers[i].kind->id;
-        bool begins = id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL;
-        if (!begins && !smcplay_is_clc(id))
-            continue;
-        unsigned seen = 1u << (2 * (id - EXPLAIN_LAYER_CLC) + is_own);
-        if (c->seen & seen)
+    struct explain_packet p;
+    if (!c->is_held)
+        return;
+    c->is_held = false;
+    explain_tape_packet(s->tape, c->held_packet, &p);
+    if (c->is_own_server && !c->has_own_declined)
+        begin(s, c, &p);
+    feed(s, c, &p, c->held_at);
+}
+
+/* Several connections' messages wait for the one thread, or the other, that takes them; in which order is
+ * scheduling, and when it is their turn is seen when the endpoint tells of the key of their buffer, or
+ * answers. So a Proposal and an Accept are kept until then. */
+static void got(struct smcplay *s, struct smcplay_conn *c, size_t i, const struct explain_packet *p,
+                unsigned layer, unsigned type)
+{
+    uint32_t at = p->layers[layer].offset;
+    if (type != SMCR_CLC_PROPOSAL && type != SMCR_CLC_ACCEPT) {
+        feed(s, c, p, at);
+        return;
+    }
+    c->is_held = true;
+    c->held_packet = i;
+    c->held_at = at;
+}
+
+void smcplay_clc_release(struct smcplay *s, uint32_t rkey)
+{
+    struct smcplay_conn *first = NULL;
+    for (unsigned i = 0; i < s->conn_count; i++) {
+        struct smcplay_conn *c = &s->conns[i];
+        if (c->is_held && c->own_at && smcplay_own(c)->rkey == rkey && (!first || c->own_at < first->own_at))
+            first = c;
+    }
+    if (first)
+        release(s, first);
+}
+
+void smcplay_clc(struct smcplay *s, size_t i, const struct explain_packet *p, struct smcplay_conn *c,
+                 bool is_own)
+{
+    for (unsigned k = 0; k < p->layer_count; k++) {
+        unsigned type = smcplay_clc_type(p->layers[k].kind->id), seen = 1u << (2 * type + is_own);
+        if (type == 0 || c->seen & seen)
             continue; /* TCP sends it again */
         c->seen |= seen;
-        if (begins && !(c->is_own_server && c->has_own_declined))
+        if (!is_own) {
+            got(s, c, i, p, k, type);
+            continue;
+        }
+        if (type == SMCR_CLC_PROPOSAL)
             begin(s, c, p);
-        if (is_own && id == EXPLAIN_LAYER_CLC2_PROPOSAL)
-            propose_otherwise(s, c, p);
-        else if (is_own)
-            sent(s, c, p, i);
-        else
-            got(s, c, p, i);
+        release(s, c);
+        sent(s, c, p, k);
     }
 }

@@ -77,6 +77,24 @@ static int open_port(struct smcplay *s, struct smcplay_port *port)
     return smcr_port_add(s->smcr, &config, s->now_ns, &port->port);
 }
 
+/* As Linux has one element an RMB; one that has more shows it as soon as it uses the second. */
+static void configure_v2(const struct smcplay *s, struct smcr_config *config)
+{
+    size_t len = sizeof s->v2.host_name;
+    while (len > 0 && (s->v2.host_name[len - 1] == ' ' || s->v2.host_name[len - 1] == 0))
+        len--;
+    memcpy(config->host_name, s->v2.host_name, len);
+    memcpy(config->eids, s->v2.eids, sizeof config->eids);
+    config->num_eids = s->v2.num_eids;
+    config->only_v2 = !s->v2.offers_v1 && s->v2.num_eids > 0;
+    config->max_group_conns = max_u32(s->v2.max_conns, SMCR_MIN_GROUP_CONNS);
+    if (s->elems_per_rmb == 0)
+        config->elems_per_rmb = 1;
+    config->rmbs_serve_once = s->v2.gives_rmbs_back_soon;
+    if (config->rmbs_serve_once)
+        config->times.rmb_idle_ns = NEVER_NS; /* but when the recorded end does */
+}
+
 int smcplay_engine_open(struct smcplay *s)
 {
     struct smcr_config config = {.random = {.next = next_random, .ctx = &s->random},
@@ -88,6 +106,8 @@ int smcplay_engine_open(struct smcplay *s)
                                  .max_links = s->max_links < 2 || s->max_links > 8 ? 2 : s->max_links,
                                  .elems_per_rmb = s->elems_per_rmb};
     s->random = 1;
+    if (s->v2.is_spoken)
+        configure_v2(s, &config);
     for (unsigned i = 0; i < s->link_count; i++)
         s->links[i].last = &s->links[i].first;
     int err = smcr_create(&config, &s->smcr);
@@ -137,14 +157,15 @@ static void check_stream(struct smcplay *s, struct smcplay_link *l, struct smcpl
 
 static void keep_message(struct smcplay *s, struct smcplay_link *l, const struct roce_pkt *pkt)
 {
-    struct smcplay_message *m = calloc(1, sizeof *m);
+    struct smcplay_message *m = calloc(1, sizeof *m + pkt->payload_bytes);
     if (!m) {
         s->is_out_of_memory = true;
         return;
     }
     m->cause = s->cause;
     m->psn = pkt->bth.psn;
-    memcpy(m->bytes, pkt->payload, SMCR_MSG_BYTES);
+    m->len_bytes = pkt->payload_bytes;
+    memcpy(m->bytes, pkt->payload, pkt->payload_bytes);
     *l->last = m;
     l->last = &m->next;
     if (m->bytes[0] == SMCR_CDC)
@@ -165,7 +186,7 @@ static void take_frame(struct smcplay *s, const uint8_t *frame, uint32_t len_byt
     l->engine_psn = roce_psn_add(pkt.bth.psn, 1);
     if (pkt.op->flags & ROCE_PKT_WRITE)
         s->is_out_of_memory |= smcplay_writes_add(&l->written, &pkt) != 0;
-    else if (pkt.op->flags & ROCE_PKT_SEND && pkt.payload_bytes == SMCR_MSG_BYTES)
+    else if (smcplay_is_message(&pkt))
         keep_message(s, l, &pkt);
 }
 

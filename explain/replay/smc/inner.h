@@ -12,8 +12,9 @@
 
 #include "explain/replay/smc/smc_replay.h"
 #include "smcr/cdc_wire.h"
-#include "smcr/clc_wire.h"
+#include "smcr/clc2_wire.h"
 #include "smcr/cursor.h"
+#include "smcr/llc2_wire.h"
 #include "smcr/smcr.h"
 
 #define SMCPLAY_PORTS_MAX 8
@@ -44,6 +45,7 @@ struct smcplay_writes {
 /* An element, as its writer sees it. */
 struct smcplay_image {
     uint32_t elem_bytes; /* 0: none */
+    uint32_t start;      /* of its cursors: smcr_cursor_start() */
     struct smcr_cursor cursor;
     uint64_t position; /* of the cursor, in the stream */
     uint8_t *bytes, *known;
@@ -51,7 +53,7 @@ struct smcplay_image {
 
 int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt);
 void smcplay_writes_free(struct smcplay_writes *w);
-int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes);
+int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes, uint32_t start);
 void smcplay_image_free(struct smcplay_image *image);
 /* Bytes from the cursor to `to`; negative: that is no place ahead of it. */
 int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr_cursor *to);
@@ -60,7 +62,7 @@ void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, 
 /* Takes the next byte of the stream. False: it was not written. */
 bool smcplay_image_next(struct smcplay_image *image, uint8_t *byte);
 
-/* --- learn.c: what the capture tells --- */
+/* --- who.c: who is who; learn.c, learn_clc.c: what the capture tells --- */
 
 struct smcplay_end {
     struct nornic_addr gid;
@@ -76,7 +78,8 @@ struct smcplay_message {
     bool is_misplaced;     /* a CDC: the bytes that it tells of are not those of the stream, */
     uint64_t misplaced_at; /* from this one on */
     uint64_t produced;     /* a CDC: position of its producer cursor in the stream */
-    uint8_t bytes[SMCR_MSG_BYTES];
+    uint32_t len_bytes;
+    uint8_t bytes[];
 };
 
 struct smcplay_port {
@@ -109,6 +112,7 @@ struct smcplay_link {
     unsigned send_count;
     uint8_t fed_request; /* type of the last request of LLC from the peer, */
     uint64_t fed_ns;     /* and when it came */
+    bool is_ended;       /* the peer has deleted all links of the group, by a message on this one */
     bool has_acked;
     uint32_t acked_psn; /* of the engine */
 };
@@ -131,9 +135,10 @@ struct smcplay_cdc {
 struct smcplay_conn {
     struct nornic_addr addr[2]; /* client, server */
     uint16_t port[2];
-    size_t proposal; /* packet of the tape */
+    size_t proposal; /* packet of the tape; */
+    size_t own_at;   /* and that of the endpoint's Accept or Confirm; 0: there is none */
     bool is_own_server, is_own_known, is_version_2, is_older, has_own_declined;
-    unsigned seen; /* CLC messages, by layer and sender: TCP may send them again */
+    unsigned seen; /* CLC messages, by type and sender: TCP may send them again */
     bool has_accept, has_confirm;
     struct smcr_accept accept, confirm;
     struct smcplay_image image; /* recorded: the peer's element */
@@ -148,6 +153,9 @@ struct smcplay_conn {
     /* playing */
     struct smcr_conn *engine; /* NULL: not made, or given back */
     bool is_begun, is_urgent, has_shut;
+    bool is_held;       /* the peer's Proposal or Accept waits: */
+    size_t held_packet; /* of the tape, */
+    uint32_t held_at;   /* and where in it */
     struct smcplay *play;
     uint32_t index;
     uint8_t sent[SMCR_CLC_MAX_BYTES]; /* CLC that the engine sent and nothing was compared with */
@@ -160,13 +168,15 @@ struct smcplay_conn {
     uint64_t written, read;
     unsigned link;      /* that its last recorded CDC went over, from 1; 0: none yet */
     uint16_t seq_shift; /* engine's minus recorded sequence numbers */
+    bool has_moved;     /* its newest recorded CDC is a failover validation */
 };
 
 struct smcplay {
     const struct explain_tape *tape;
     const struct explain_smc_replay_config *config;
     struct explain_smc_replay_result *result;
-    uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the endpoint */
+    uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the endpoint, */
+    struct nornic_addr addr;             /* and one that its TCP connections have */
     bool is_found;
     struct smcplay_port ports[SMCPLAY_PORTS_MAX];
     unsigned port_count;
@@ -176,6 +186,16 @@ struct smcplay {
     unsigned conn_count;
     uint8_t mtu, max_links, elems_per_rmb;
     bool has_shifted_add_link;
+    struct {            /* of version 2 */
+        bool is_spoken; /* the endpoint has sent a message of it */
+        uint8_t eids[SMCR_MAX_EIDS][SMCR_EID_LEN];
+        unsigned num_eids;
+        bool offers_v1;
+        uint8_t max_conns;                    /* of a group; 0: not told */
+        uint8_t host_name[SMCR_EID_LEN];      /* with blanks behind it; all zero: not told */
+        uint64_t closed_ns;                   /* the endpoint's newest CDC that says so */
+        bool is_closed, gives_rmbs_back_soon; /* each RMB when its connection has ended */
+    } v2;
     struct { /* learning: the last ADD LINK of each side */
         struct smcplay_end end;
         uint8_t number;
@@ -190,6 +210,8 @@ struct smcplay {
     bool is_out_of_memory;
 };
 
+/* The endpoint with that address: its Peer ID, and whether it is there. */
+void smcplay_find_endpoint(struct smcplay *s, struct nornic_addr addr);
 /* What stands in an IP packet with a TCP segment; false: it is none. */
 struct smcplay_segment {
     struct nornic_addr src, dst;
@@ -209,9 +231,23 @@ static inline uint32_t smcplay_elem_bytes(const struct smcr_accept *a)
 {
     return 16384u << (a->bsize > 5 ? 5 : a->bsize);
 }
-/* Whether it is one message of version 1 in a SEND. */
-bool smcplay_is_message(const struct explain_packet *p);
-bool smcplay_is_clc(enum explain_layer_id id);
+/* Of its cursors. */
+static inline uint32_t smcplay_start(const struct smcplay_conn *c)
+{
+    return smcr_cursor_start(c->is_version_2 ? 2 : 1);
+}
+/* Whether it is one message of LLC or CDC, in a SEND of one packet. */
+bool smcplay_is_message(const struct roce_pkt *pkt);
+bool smcplay_has_message(const struct explain_packet *p);
+/* What version 1 calls the type of a message: enum smcr_llc_type. */
+static inline uint8_t smcplay_type(const uint8_t *message)
+{
+    return smcr_llc_is_v2(message[0]) ? smcr_llc2_v1_type(message[0]) : message[0];
+}
+/* The GID, QPN and number of a link in an ADD LINK of whichever layout. */
+struct smcr_add_link smcplay_add_link(const uint8_t *message);
+/* enum smcr_clc_type of the layer that a CLC message of either version is; 0: it is none. */
+unsigned smcplay_clc_type(enum explain_layer_id id);
 /* The networks that a Proposal names, seen from `local`. Returns how many of them, at most `max`. */
 unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_addr *local,
                           struct smcr_network *out, unsigned max);
@@ -259,7 +295,10 @@ struct smcplay_link *smcplay_link_by_number(struct smcplay *s, const struct smcp
 void smcplay_keys_translate(struct smcplay *s, const struct smcplay_link *l, uint8_t *message);
 
 /* --- clc.c, messages.c: what is recorded, one by one --- */
-void smcplay_clc(struct smcplay *s, const struct explain_packet *p, struct smcplay_conn *c, bool is_own);
+void smcplay_clc(struct smcplay *s, size_t i, const struct explain_packet *p, struct smcplay_conn *c,
+                 bool is_own);
+/* The endpoint tells of a key: the connection whose buffer that is has its turn. */
+void smcplay_clc_release(struct smcplay *s, uint32_t rkey);
 void smcplay_sent(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p);
 void smcplay_got(struct smcplay *s, struct smcplay_link *l, size_t i, const struct explain_packet *p);
 /* --- program.c: what the endpoint's program did --- */

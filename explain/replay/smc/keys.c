@@ -81,7 +81,7 @@ static const struct places places[] = {
 static const struct places *places_of(const uint8_t *message)
 {
     for (size_t i = 0; i < array_len(places); i++)
-        if (places[i].type == message[0])
+        if (places[i].type == smcplay_type(message))
             return &places[i];
     return NULL;
 }
@@ -98,6 +98,45 @@ static const struct smcplay_link *link_at(struct smcplay *s, const struct smcpla
                                           const struct place *place, const uint8_t *message)
 {
     return place->link_at ? smcplay_link_by_number(s, via, message[place->link_at]) : via;
+}
+
+/* RTokens in an ADD LINK of version 2, as far as they are in the message. */
+static unsigned rtokens_of(const uint8_t *message)
+{
+    struct smcr_llc2_head head;
+    struct smcr_add_link2_ext ext;
+    smcr_llc2_head_get(&head, message);
+    uint32_t len = smcr_llc2_length(head.length), before = SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES;
+    if (len < before)
+        return 0;
+    smcr_add_link2_ext_get(&ext, message + SMCR_MSG_BYTES);
+    return min_u32(smcr_llc2_count(ext.rkey_count), (len - before) / SMCR_RTOKEN2_BYTES);
+}
+
+static struct smcr_rtoken2 rtoken_at(const uint8_t *message, unsigned i)
+{
+    struct smcr_rtoken2 token;
+    smcr_rtoken2_get(&token, message + SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES + i * SMCR_RTOKEN2_BYTES);
+    return token;
+}
+
+/* They come in any order: the key on the link that carries the message says which RMB each is. */
+static void learn_rtokens(struct smcplay *s, const struct smcplay_link *via, const struct smcplay_link *made,
+                          const uint8_t *recorded, const uint8_t *engine)
+{
+    unsigned count = rtokens_of(recorded), engine_count = rtokens_of(engine);
+    for (unsigned i = 0; i < count; i++) {
+        struct smcr_rtoken2 r = rtoken_at(recorded, i);
+        const struct smcplay_key *known = smcplay_key_of(s, smcplay_link_number(s, via), r.reference_rkey);
+        for (unsigned k = 0; k < engine_count && known; k++) {
+            struct smcr_rtoken2 e = rtoken_at(engine, k);
+            if (e.reference_rkey != known->rkey[1])
+                continue;
+            smcplay_keys_pair(s, smcplay_link_number(s, made), (uint32_t[]){r.rkey, e.rkey},
+                              (uint64_t[]){r.va, e.va});
+            break;
+        }
+    }
 }
 
 /* Requests that tell of new keys. */
@@ -117,34 +156,26 @@ static void learn_keys(struct smcplay *s, const struct smcplay_link *via, const 
 }
 
 /* The link of which the endpoint has told its end first by this message: its QPN is the engine's. */
-static void learn_end(struct smcplay *s, const uint8_t *recorded, const uint8_t *engine)
+static struct smcplay_link *learn_end(struct smcplay *s, const uint8_t *recorded, const uint8_t *engine)
 {
-    struct smcr_add_link r, e;
-    bool is_shifted;
-    smcr_add_link_get(&r, recorded);
-    smcr_add_link_get(&e, engine);
-    is_shifted = smcr_add_link_is_shifted(&r);
-    if (is_shifted) {
-        struct smcr_add_link_shifted rs, es;
-        smcr_add_link_shifted_get(&rs, recorded);
-        smcr_add_link_shifted_get(&es, engine);
-        memcpy(r.gid, rs.gid, sizeof r.gid);
-        r.qpn = rs.qpn;
-        e.qpn = es.qpn;
-    }
+    struct smcr_add_link r = smcplay_add_link(recorded), e = smcplay_add_link(engine);
     struct nornic_addr gid;
     memcpy(gid.b, r.gid, sizeof gid.b);
-    smcplay_link_made(s, &gid, r.qpn, e.qpn);
+    return smcplay_link_made(s, &gid, r.qpn, e.qpn);
 }
 
 void smcplay_keys_learn(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded,
                         const uint8_t *engine)
 {
     bool is_response = net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1);
-    if (recorded[0] == SMCR_LLC_ADD_LINK)
-        learn_end(s, recorded, engine);
-    else if (!is_response || recorded[0] == SMCR_LLC_ADD_LINK_CONT)
+    uint8_t type = smcplay_type(recorded);
+    if (type == SMCR_LLC_ADD_LINK) {
+        const struct smcplay_link *made = learn_end(s, recorded, engine);
+        if (made && smcr_llc_is_v2(recorded[0]) && smcr_llc_is_v2(engine[0]))
+            learn_rtokens(s, l, made, recorded, engine);
+    } else if (!is_response || type == SMCR_LLC_ADD_LINK_CONT) {
         learn_keys(s, l, recorded, engine);
+    }
 }
 
 static void translate_token(struct smcplay *s, uint8_t *message)
@@ -168,7 +199,7 @@ void smcplay_keys_translate(struct smcplay *s, const struct smcplay_link *l, uin
     bool is_response = net_bits_get(message, SMCR_LLC_RESPONSE_BIT, 1);
     if (message[0] == SMCR_CDC)
         translate_token(s, message);
-    if (!is_response || message[0] == SMCR_CDC || message[0] == SMCR_LLC_ADD_LINK_CONT)
+    if (!is_response || message[0] == SMCR_CDC || smcplay_type(message) == SMCR_LLC_ADD_LINK_CONT)
         return;
     for (unsigned i = 0; of && i < of->count; i++) {
         const struct place *at = &of->place[i];

@@ -8,169 +8,7 @@
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
 #include "net/bytes.h"
-#include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/tcp.h"
 #include "roce/psn.h"
-
-#define DETOURS_MAX 8 /* from an address to the one that its link came from, and so on */
-
-bool smcplay_segment(const struct explain_packet *p, struct smcplay_segment *out)
-{
-    bool has_tcp = false;
-    for (unsigned i = 0; i < p->layer_count; i++) {
-        const uint8_t *at = p->frame + p->layers[i].offset;
-        struct net_ipv4 v4;
-        struct net_ipv6 v6;
-        struct net_tcp tcp;
-        if (p->layers[i].kind->id == EXPLAIN_LAYER_IP) {
-            net_ipv4_get(&v4, at);
-            out->src = nornic_addr_from_v4(v4.src);
-            out->dst = nornic_addr_from_v4(v4.dst);
-        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_IP6) {
-            net_ipv6_get(&v6, at);
-            memcpy(out->src.b, v6.src, sizeof out->src.b);
-            memcpy(out->dst.b, v6.dst, sizeof out->dst.b);
-        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_TCP) {
-            net_tcp_get(&tcp, at);
-            out->src_port = tcp.src_port;
-            out->dst_port = tcp.dst_port;
-            out->fin = tcp.fin;
-            out->rst = tcp.rst;
-            has_tcp = true;
-        }
-    }
-    return has_tcp;
-}
-
-bool smcplay_is_clc(enum explain_layer_id id)
-{
-    return id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC_ACCEPT ||
-           id == EXPLAIN_LAYER_CLC_CONFIRM || id == EXPLAIN_LAYER_CLC_DECLINE;
-}
-
-bool smcplay_is_message(const struct explain_packet *p)
-{
-    struct smcr_llc_head head;
-    if (p->kind != EXPLAIN_ROCE || p->verdict != ROCE_RX_TAKEN || p->is_cut ||
-        p->roce.bth.opcode != ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_SEND_ONLY) ||
-        p->roce.payload_bytes != SMCR_MSG_BYTES)
-        return false;
-    smcr_llc_head_get(&head, p->roce.payload);
-    return head.length == SMCR_MSG_BYTES && (head.type == SMCR_CDC || smcr_llc_type_name(head.type));
-}
-
-/* --- who is who --- */
-
-static bool is_between(const struct smcplay_conn *c, const struct smcplay_segment *g, bool from_client)
-{
-    unsigned src = !from_client, dst = from_client;
-    return nornic_addr_equal(&c->addr[src], &g->src) && c->port[src] == g->src_port &&
-           nornic_addr_equal(&c->addr[dst], &g->dst) && c->port[dst] == g->dst_port;
-}
-
-struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct smcplay_segment *g, bool *is_own)
-{
-    for (unsigned i = s->conn_count; i-- > 0;)
-        for (unsigned from_client = 0; from_client < 2; from_client++)
-            if (is_between(&s->conns[i], g, from_client)) {
-                *is_own = s->conns[i].is_own_server != from_client;
-                return &s->conns[i];
-            }
-    return NULL;
-}
-
-static bool is_end(const struct smcplay_end *end, const struct roce_pkt *pkt)
-{
-    return end->qpn == pkt->bth.dest_qpn && nornic_addr_equal(&end->gid, &pkt->dst);
-}
-
-struct smcplay_link *smcplay_link_of(struct smcplay *s, const struct roce_pkt *pkt, bool *is_own)
-{
-    for (unsigned i = s->link_count; i-- > 0;) {
-        struct smcplay_link *l = &s->links[i];
-        *is_own = is_end(&l->peer, pkt) && nornic_addr_equal(&l->own.gid, &pkt->src);
-        if (*is_own || (is_end(&l->own, pkt) && nornic_addr_equal(&l->peer.gid, &pkt->src)))
-            return l;
-    }
-    return NULL;
-}
-
-const struct smcr_accept *smcplay_own(const struct smcplay_conn *c)
-{
-    return c->is_own_server ? &c->accept : &c->confirm;
-}
-
-const struct smcr_accept *smcplay_peer(const struct smcplay_conn *c)
-{
-    return c->is_own_server ? &c->confirm : &c->accept;
-}
-
-struct smcplay_conn *smcplay_conn_by_peer_token(struct smcplay *s, uint32_t token, size_t before)
-{
-    for (unsigned i = s->conn_count; i-- > 0;) {
-        struct smcplay_conn *c = &s->conns[i];
-        if (c->image.elem_bytes && c->proposal < before && smcplay_peer(c)->alert_token == token)
-            return c;
-    }
-    return NULL;
-}
-
-/* Proposal, Accept and Confirm of both versions begin alike: Peer ID, GID, MAC. */
-static bool names_peer(enum explain_layer_id id)
-{
-    return (smcplay_is_clc(id) && id != EXPLAIN_LAYER_CLC_DECLINE) || id == EXPLAIN_LAYER_CLC2_PROPOSAL ||
-           id == EXPLAIN_LAYER_CLC2_ACCEPT || id == EXPLAIN_LAYER_CLC2_CONFIRM;
-}
-
-/* The Peer ID of whoever has that address: it sends CLC messages from it, or names it as a GID. */
-static void find_in_clc(struct smcplay *s, const struct explain_packet *p, const struct nornic_addr *addr)
-{
-    struct smcplay_segment g = {.fin = false};
-    if (!smcplay_segment(p, &g))
-        return;
-    for (unsigned i = 0; i < p->layer_count && !s->is_found; i++) {
-        struct smcr_proposal m;
-        if (!names_peer(p->layers[i].kind->id))
-            continue;
-        smcr_proposal_get(&m, p->frame + p->layers[i].offset);
-        s->is_found = nornic_addr_equal(&g.src, addr) || memcmp(m.gid, addr->b, sizeof m.gid) == 0;
-        if (s->is_found)
-            memcpy(s->peer_id, m.peer_id, sizeof m.peer_id);
-    }
-}
-
-/* The address of the link over which whoever has `addr` has named it as the GID of another. */
-static bool find_detour(const struct explain_packet *p, struct nornic_addr *addr)
-{
-    struct smcr_add_link m;
-    if (!smcplay_is_message(p) || p->roce.payload[0] != SMCR_LLC_ADD_LINK)
-        return false;
-    smcr_add_link_get(&m, p->roce.payload);
-    if (memcmp(m.gid, addr->b, sizeof m.gid) != 0 || nornic_addr_equal(&p->roce.src, addr))
-        return false;
-    *addr = p->roce.src;
-    return true;
-}
-
-static void find_endpoint(struct smcplay *s, struct nornic_addr addr)
-{
-    struct explain_packet p;
-    for (unsigned detour = 0; detour < DETOURS_MAX && !s->is_found; detour++) {
-        for (size_t i = 0; i < s->tape->count && !s->is_found; i++) {
-            explain_tape_packet(s->tape, i, &p);
-            if (p.kind == EXPLAIN_SMC_TCP)
-                find_in_clc(s, &p, &addr);
-        }
-        bool turned = false;
-        for (size_t i = 0; i < s->tape->count && !s->is_found && !turned; i++) {
-            explain_tape_packet(s->tape, i, &p);
-            turned = find_detour(&p, &addr);
-        }
-        if (!turned)
-            return;
-    }
-}
 
 /* --- what it has --- */
 
@@ -247,9 +85,9 @@ static int settle(struct smcplay *s, struct smcplay_conn *c, uint16_t vlan_id)
     if (own->rmbe_index > 1)
         s->elems_per_rmb = 16;
     c->own_token[0] = own->alert_token;
-    c->consumer.offset_bytes = SMCR_CURSOR_START;
-    int err = smcplay_image_init(&c->image, smcplay_elem_bytes(peer));
-    return err ? err : smcplay_image_init(&c->engine_image, smcplay_elem_bytes(peer));
+    c->consumer.offset_bytes = smcplay_start(c);
+    int err = smcplay_image_init(&c->image, smcplay_elem_bytes(peer), smcplay_start(c));
+    return err ? err : smcplay_image_init(&c->engine_image, smcplay_elem_bytes(peer), smcplay_start(c));
 }
 
 unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_addr *local,
@@ -275,7 +113,36 @@ unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_ad
 
 /* --- packet by packet --- */
 
-static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment *g, const uint8_t *peer_id,
+static bool has_gid(const struct smcplay *s, const uint8_t gid[16])
+{
+    for (unsigned i = 0; i < s->port_count; i++)
+        if (memcmp(s->ports[i].gid.b, gid, sizeof s->ports[i].gid.b) == 0)
+            return true;
+    return memcmp(s->addr.b, gid, sizeof s->addr.b) == 0;
+}
+
+/* Whether a Proposal is the endpoint's. One of version 2 alone does not name its sender: then the GID does,
+ * or the address that it comes from. */
+static bool is_own_proposal(const struct smcplay *s, const struct explain_packet *p, unsigned layer,
+                            const struct smcplay_segment *g)
+{
+    static const uint8_t unnamed[SMCR_PEER_ID_BYTES];
+    struct smcr_proposal m;
+    smcr_proposal_get(&m, p->frame + p->layers[layer].offset);
+    if (memcmp(m.peer_id, unnamed, sizeof unnamed) != 0)
+        return memcmp(m.peer_id, s->peer_id, sizeof unnamed) == 0;
+    for (unsigned i = layer; i < p->layer_count; i++) {
+        struct smcr_proposal2_ext ext;
+        if (p->layers[i].kind->id != EXPLAIN_LAYER_CLC2_EXTENSION)
+            continue;
+        smcr_proposal2_ext_get(&ext, p->frame + p->layers[i].offset);
+        if (has_gid(s, ext.gid))
+            return true;
+    }
+    return has_gid(s, g->src.b);
+}
+
+static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment *g, bool is_own_proposal,
                       bool is_version_2)
 {
     bool is_own;
@@ -291,30 +158,73 @@ static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment 
                                .play = s,
                                .index = s->conn_count,
                                .is_version_2 = is_version_2,
-                               .is_own_server = memcmp(peer_id, s->peer_id, SMCR_PEER_ID_BYTES) != 0};
+                               .is_own_server = !is_own_proposal};
     c->is_own_known = !c->is_own_server;
     return 0;
 }
 
 /* A message that answers a Proposal. */
-static int learn_answer(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p,
+static int learn_answer(struct smcplay *s, struct smcplay_conn *c, size_t i, const struct explain_packet *p,
                         unsigned layer, bool is_own)
 {
     enum explain_layer_id id = p->layers[layer].kind->id;
-    if (id == EXPLAIN_LAYER_CLC_DECLINE) {
+    unsigned type = smcplay_clc_type(id);
+    if (is_own && c->own_at == 0 && type != SMCR_CLC_DECLINE)
+        c->own_at = i;
+    if (type == SMCR_CLC_DECLINE) {
         c->has_own_declined |= is_own && c->is_own_known;
-    } else if (id == EXPLAIN_LAYER_CLC2_ACCEPT) {
-        c->is_version_2 = true;
-    } else if (id == EXPLAIN_LAYER_CLC_ACCEPT && !c->has_accept) {
+    } else if (type == SMCR_CLC_ACCEPT && !c->has_accept) {
         c->has_accept = true;
-        c->is_version_2 = false; /* whatever else the Proposal offered */
-        smcr_accept_get(&c->accept, p->frame + p->layers[layer].offset);
-    } else if (id == EXPLAIN_LAYER_CLC_CONFIRM && c->has_accept && !c->has_confirm) {
+        c->is_version_2 = id == EXPLAIN_LAYER_CLC2_ACCEPT; /* whatever else the Proposal offered */
+        smcr_accept_get(&c->accept, p->frame + p->layers[layer].offset); /* version 2 begins alike */
+    } else if (type == SMCR_CLC_CONFIRM && c->has_accept && !c->has_confirm) {
         c->has_confirm = true;
         smcr_accept_get(&c->confirm, p->frame + p->layers[layer].offset);
         return c->is_own_known ? settle(s, c, vlan_of(p)) : 0;
     }
     return 0;
+}
+
+/* --- version 2: what the endpoint is configured with --- */
+
+static void know_eid(struct smcplay *s, const uint8_t *eid)
+{
+    for (unsigned i = 0; i < s->v2.num_eids; i++)
+        if (memcmp(s->v2.eids[i], eid, SMCR_EID_LEN) == 0)
+            return;
+    if (s->v2.num_eids < SMCR_MAX_EIDS)
+        memcpy(s->v2.eids[s->v2.num_eids++], eid, SMCR_EID_LEN);
+}
+
+/* A layer of a message of its own. */
+static void learn_v2(struct smcplay *s, const struct explain_layer *layer, const uint8_t *at)
+{
+    struct smcr_proposal2 proposal;
+    struct smcr_proposal2_ext ext;
+    struct smcr_accept2 accept;
+    struct smcr_fce fce;
+    if (layer->kind->id == EXPLAIN_LAYER_CLC2_PROPOSAL) {
+        smcr_proposal2_get(&proposal, at);
+        s->v2.offers_v1 |= proposal.offer_v1 != SMCR_CLC2_NONE;
+        s->v2.is_spoken = true;
+    } else if (layer->kind->id == EXPLAIN_LAYER_CLC2_EXTENSION) {
+        smcr_proposal2_ext_get(&ext, at);
+        s->v2.max_conns = ext.max_conns;
+    } else if (layer->kind->id == EXPLAIN_LAYER_CLC2_EID) {
+        know_eid(s, at);
+    } else if (layer->kind->id == EXPLAIN_LAYER_CLC2_ACCEPT ||
+               layer->kind->id == EXPLAIN_LAYER_CLC2_CONFIRM) {
+        smcr_accept2_get(&accept, at);
+        know_eid(s, accept.eid);
+        s->v2.is_spoken = true;
+    } else if (layer->kind->id == EXPLAIN_LAYER_CLC2_FIRST_CONTACT) {
+        smcr_fce_get(&fce, at);
+        memcpy(s->v2.host_name, fce.host_name, sizeof s->v2.host_name);
+        if (s->v2.max_conns == 0)
+            s->v2.max_conns = fce.max_conns;
+    } else if (layer->kind->id == EXPLAIN_LAYER_CLC_PROPOSAL || layer->kind->id == EXPLAIN_LAYER_CLC_ACCEPT) {
+        s->v2.offers_v1 = true;
+    }
 }
 
 static int learn_clc(struct smcplay *s, size_t i, const struct explain_packet *p)
@@ -325,38 +235,41 @@ static int learn_clc(struct smcplay *s, size_t i, const struct explain_packet *p
         return 0;
     for (unsigned k = 0; k < p->layer_count && !err; k++) {
         enum explain_layer_id id = p->layers[k].kind->id;
-        const uint8_t *peer_id = p->frame + p->layers[k].offset + SMCR_CLC_BYTES;
-        bool is_own, begins = id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL;
-        if (begins)
-            err = begin_conn(s, i, &g, peer_id, id == EXPLAIN_LAYER_CLC2_PROPOSAL);
+        const uint8_t *at = p->frame + p->layers[k].offset;
+        unsigned type = smcplay_clc_type(id);
+        bool is_own;
+        if (type == SMCR_CLC_PROPOSAL)
+            err = begin_conn(s, i, &g, is_own_proposal(s, p, k, &g), id == EXPLAIN_LAYER_CLC2_PROPOSAL);
         struct smcplay_conn *c = smcplay_conn_of(s, &g, &is_own);
-        if (err || begins || !c || (!names_peer(id) && id != EXPLAIN_LAYER_CLC_DECLINE))
+        if (err || !c)
             continue;
-        if (is_own && memcmp(peer_id, s->peer_id, SMCR_PEER_ID_BYTES) == 0)
+        if (is_own && type && memcmp(at + SMCR_CLC_BYTES, s->peer_id, SMCR_PEER_ID_BYTES) == 0)
             c->is_own_known = true;
-        err = learn_answer(s, c, p, k, is_own);
+        if (is_own && c->is_own_known)
+            learn_v2(s, &p->layers[k], at);
+        if (type && type != SMCR_CLC_PROPOSAL)
+            err = learn_answer(s, c, i, p, k, is_own);
     }
     return err;
+}
+
+static bool is_shifted(const uint8_t *message)
+{
+    struct smcr_add_link m;
+    smcr_add_link_get(&m, message);
+    return !smcr_llc_is_v2(message[0]) && smcr_add_link_is_shifted(&m);
 }
 
 /* ADD LINK of one side, and of the other: a link, unless it was refused. */
 static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, const struct explain_packet *p,
                           bool is_own)
 {
-    struct smcr_add_link m;
-    struct smcr_add_link_shifted shifted;
-    smcr_add_link_get(&m, p->roce.payload);
+    struct smcr_add_link m = smcplay_add_link(p->roce.payload);
     struct smcplay_end end = {.qpn = m.qpn};
+    uint8_t number = m.link;
     memcpy(end.mac.b, m.mac, sizeof end.mac.b);
     memcpy(end.gid.b, m.gid, sizeof end.gid.b);
-    uint8_t number = m.link;
-    if (smcr_add_link_is_shifted(&m)) {
-        smcr_add_link_shifted_get(&shifted, p->roce.payload);
-        memcpy(end.gid.b, shifted.gid, sizeof end.gid.b);
-        end.qpn = shifted.qpn;
-        number = shifted.link;
-        s->has_shifted_add_link |= is_own;
-    }
+    s->has_shifted_add_link |= is_own && is_shifted(p->roce.payload);
     bool is_answer =
         m.response && !m.rejected && s->offered[!is_own].is_there && s->offered[!is_own].number == number;
     s->offered[is_own].is_there = !m.response;
@@ -417,11 +330,11 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
     if (!cdc.cdc.failover_validation) {
         smcplay_image_place(&c->image, &l->recorded, &to);
         err = learn_stream(c, &to, &cdc.has_data);
-        uint32_t elem = smcplay_elem_bytes(smcplay_own(c));
-        int64_t n = smcr_cursor_is_valid(SMCR_CURSOR_START, &read, elem)
-                        ? smcr_cursor_distance(SMCR_CURSOR_START, &c->consumer, &read, elem)
+        uint32_t elem = smcplay_elem_bytes(smcplay_own(c)), start = smcplay_start(c);
+        int64_t n = smcr_cursor_is_valid(start, &read, elem)
+                        ? smcr_cursor_distance(start, &c->consumer, &read, elem)
                         : 0;
-        if (n > 0 && n <= smcr_cap_bytes(SMCR_CURSOR_START, elem)) {
+        if (n > 0 && n <= smcr_cap_bytes(start, elem)) {
             c->consumer = read;
             c->consumed += (uint64_t)n;
         }
@@ -441,18 +354,35 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
     return err;
 }
 
+#define SOON_NS NS_PER_S /* as Linux gives an RMB back when its connection has ended; nornic waits a minute */
+
+/* Whether the endpoint gives back what its connections have left at once. */
+static void learn_thrift(struct smcplay *s, const uint8_t *message, uint64_t time_ns)
+{
+    struct smcr_cdc cdc;
+    smcr_cdc_get(&cdc, message);
+    if (cdc.type == SMCR_CDC && (cdc.connection_closed || cdc.abnormal_close)) {
+        s->v2.closed_ns = time_ns;
+        s->v2.is_closed = true;
+    }
+    if (message[0] == SMCR_LLC2_DELETE_RKEY && !net_bits_get(message, SMCR_LLC_RESPONSE_BIT, 1) &&
+        s->v2.is_closed && time_ns - s->v2.closed_ns < SOON_NS)
+        s->v2.gives_rmbs_back_soon = true;
+}
+
 static int learn_message(struct smcplay *s, struct smcplay_link *l, size_t i, const struct explain_packet *p,
                          bool is_own)
 {
     const uint8_t *message = p->roce.payload;
-    if (message[0] == SMCR_LLC_ADD_LINK)
+    if (smcplay_type(message) == SMCR_LLC_ADD_LINK)
         return learn_add_link(s, l, p, is_own);
     if (!is_own)
         return 0;
-    if (message[0] == SMCR_LLC_CONFIRM_LINK) {
+    learn_thrift(s, message, p->time_ns);
+    if (smcplay_type(message) == SMCR_LLC_CONFIRM_LINK) {
         struct smcr_confirm_link m;
         smcr_confirm_link_get(&m, message);
-        if (!s->max_links) /* later ones say what was agreed on: SMCR-ARC-15 */
+        if (!s->max_links && !smcr_llc_is_v2(message[0])) /* later ones say what was agreed on: SMCR-ARC-15 */
             s->max_links = m.max_links;
         l->number = m.link;
     }
@@ -484,14 +414,14 @@ static int learn_roce(struct smcplay *s, size_t i, const struct explain_packet *
         if (p->roce.op->flags & ROCE_PKT_WRITE)
             return smcplay_writes_add(&l->recorded, &p->roce);
     }
-    return smcplay_is_message(p) ? learn_message(s, l, i, p, is_own) : 0;
+    return smcplay_is_message(&p->roce) ? learn_message(s, l, i, p, is_own) : 0;
 }
 
 int smcplay_learn(struct smcplay *s, const struct nornic_addr *addr, struct nornic_error *why)
 {
     struct explain_packet p;
     int err = 0;
-    find_endpoint(s, *addr);
+    smcplay_find_endpoint(s, *addr);
     for (size_t i = 0; i < s->tape->count && s->is_found && !err; i++) {
         explain_tape_packet(s->tape, i, &p);
         if (p.kind == EXPLAIN_SMC_TCP)

@@ -37,12 +37,29 @@ static const struct {
     {EXPLAIN_LAYER_LLC_DELETE_RKEY, true, {"rkeys"}},
     {EXPLAIN_LAYER_LLC_TEST_LINK, true, {"user_data"}},
     {EXPLAIN_LAYER_CDC, false, {"seq"}},
+    {EXPLAIN_LAYER_CLC2_EXTENSION, false, {"features"}},
+    {EXPLAIN_LAYER_CLC2_ACCEPT, false, {"qpn", "rkey", "rmbe_index", "alert_token", "va", "psn"}},
+    {EXPLAIN_LAYER_CLC2_CONFIRM, false, {"qpn", "rkey", "rmbe_index", "alert_token", "va", "psn"}},
+    {EXPLAIN_LAYER_CLC2_FIRST_CONTACT, false, {"features"}},
+    {EXPLAIN_LAYER_LLC2_CONFIRM_LINK, false, {"qpn", "link_user_id"}},
+    {EXPLAIN_LAYER_LLC2_ADD_LINK, false, {"qpn", "psn"}},
+    {EXPLAIN_LAYER_LLC2_RTOKEN, false, {"reference_rkey", "rkey", "va"}},
+    {EXPLAIN_LAYER_LLC2_CONFIRM_RKEY, true, {"rkey", "va", "rkey_1", "va_1", "rkey_2", "va_2"}},
+    {EXPLAIN_LAYER_LLC2_DELETE_RKEY, false, {"rkeys"}}, /* Linux empties them in its answers */
+    {EXPLAIN_LAYER_LLC2_DELETE_LINK,
+     true,
+     {"orderly"}}, /* a server of Linux always says so, a client never */
+    {EXPLAIN_LAYER_LLC2_TEST_LINK, true, {"user_data"}},
 };
+
+#define SMCR_CDC_CLOSED_BIT 201 /* of smcr_cdc */
 
 static bool is_free(const struct explain_packet *p, unsigned layer, const struct net_field *f)
 {
     const struct explain_layer *at = &p->layers[layer];
     bool is_response = net_bits_get(p->frame + at->offset, SMCR_LLC_RESPONSE_BIT, 1);
+    if (at->kind->id == EXPLAIN_LAYER_CDC && strcmp(f->name, "sending_done") == 0)
+        return net_bits_get(p->frame + at->offset, SMCR_CDC_CLOSED_BIT, 1); /* C implies D: SMCR-CLS-11 */
     for (size_t i = 0; i < array_len(freedoms); i++) {
         if (freedoms[i].layer != at->kind->id || (freedoms[i].requests_only && is_response))
             continue;
@@ -98,12 +115,13 @@ const char *smcplay_message_name(const uint8_t *message)
         {SMCR_LLC_CONFIRM_RKEY, "LLC CONFIRM RKEY request", "LLC CONFIRM RKEY response"},
         {SMCR_LLC_CONFIRM_RKEY_CONT, "LLC CONFIRM RKEY CONTINUATION request",
          "LLC CONFIRM RKEY CONTINUATION response"},
+        {SMCR_LLC_REQUEST_ADD_LINK, "LLC REQUEST ADD LINK", "LLC REQUEST ADD LINK response"},
         {SMCR_LLC_TEST_LINK, "LLC TEST LINK request", "LLC TEST LINK response"},
         {SMCR_LLC_DELETE_RKEY, "LLC DELETE RKEY request", "LLC DELETE RKEY response"},
     };
     bool is_response = net_bits_get(message, SMCR_LLC_RESPONSE_BIT, 1);
     for (size_t i = 0; i < array_len(names); i++)
-        if (names[i].type == message[0])
+        if (names[i].type == smcplay_type(message))
             return is_response ? names[i].response : names[i].request;
     return message[0] == SMCR_CDC ? "CDC" : "LLC of an unknown type";
 }

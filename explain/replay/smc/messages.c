@@ -24,7 +24,7 @@ static bool is_alike(const struct smcplay_message *m, const uint8_t *recorded)
     smcr_delete_link_get(&d, recorded);
     smcr_delete_link_get(&e, m->bytes);
     return d.type == e.type && d.response == e.response &&
-           (d.type != SMCR_LLC_DELETE_LINK || d.response || d.all == e.all);
+           (smcplay_type(recorded) != SMCR_LLC_DELETE_LINK || d.response || d.all == e.all);
 }
 
 static struct smcplay_message *take(struct smcplay_link *l, struct smcplay_message **at)
@@ -71,6 +71,14 @@ static void ack_all(struct smcplay *s, struct smcplay_link *l)
         smcplay_engine_ack(s, l, roce_psn_add(l->engine_psn, ROCE_PSN_MASK));
 }
 
+/* The same for all links of its group. */
+static void ack_group(struct smcplay *s, const struct smcplay_link *l)
+{
+    for (unsigned i = 0; i < s->link_count; i++)
+        if (s->links[i].group == l->group)
+            ack_all(s, &s->links[i]);
+}
+
 /* --- LLC --- */
 
 static void port_of_link_fails(struct smcplay *s, const struct smcplay_link *l)
@@ -81,13 +89,7 @@ static void port_of_link_fails(struct smcplay *s, const struct smcplay_link *l)
 
 static void port_returns(struct smcplay *s, const uint8_t *message)
 {
-    struct smcr_add_link m;
-    struct smcr_add_link_shifted shifted;
-    smcr_add_link_get(&m, message);
-    if (smcr_add_link_is_shifted(&m)) {
-        smcr_add_link_shifted_get(&shifted, message);
-        memcpy(m.gid, shifted.gid, sizeof m.gid);
-    }
+    struct smcr_add_link m = smcplay_add_link(message);
     for (unsigned i = 0; i < s->port_count && !m.rejected; i++)
         if (memcmp(s->ports[i].gid.b, m.gid, sizeof m.gid) == 0)
             smcplay_engine_port(s, i, true);
@@ -101,6 +103,18 @@ static bool has_more_conns(const struct smcplay *s, uint64_t number)
     return false;
 }
 
+/* The endpoint gives an RMB back; its connection has ended, so all of it has arrived. */
+static void give_back(struct smcplay *s, const struct smcplay_link *l, const uint8_t *recorded)
+{
+    struct smcr_delete_rkey m; /* version 2 has its keys in the same place */
+    smcr_delete_rkey_get(&m, recorded);
+    const struct smcplay_key *key = smcplay_key_of(s, smcplay_link_number(s, l), get_be32(m.rkeys));
+    ack_group(s, l);
+    if (key)
+        smcr_give_back(s->smcr, key->rkey[1], s->now_ns);
+    smcplay_engine_work(s);
+}
+
 /* Something happened to the endpoint that no packet tells: a port of its failed, or came back; a timer
  * fired. */
 static struct smcplay_message *provoke_llc(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded,
@@ -108,14 +122,14 @@ static struct smcplay_message *provoke_llc(struct smcplay *s, struct smcplay_lin
 {
     struct smcr_delete_link m;
     smcr_delete_link_get(&m, recorded);
-    if (m.type == SMCR_LLC_DELETE_LINK && !m.response && !m.all && m.reason == SMCR_DELETE_LOST_PATH)
+    bool deletes = smcplay_type(recorded) == SMCR_LLC_DELETE_LINK && !m.response;
+    if (deletes && !m.all && m.reason == SMCR_DELETE_LOST_PATH)
         port_of_link_fails(s, smcplay_link_by_number(s, l, m.link));
-    if (m.type == SMCR_LLC_DELETE_LINK && !m.response && m.all && m.reason == SMCR_DELETE_OPERATOR &&
-        !has_more_conns(s, number)) {
+    if (deletes && m.all && m.reason == SMCR_DELETE_OPERATOR && !has_more_conns(s, number)) {
         smcr_retire(s->smcr, s->now_ns);
         smcplay_engine_work(s);
     }
-    if (m.type == SMCR_LLC_ADD_LINK)
+    if (smcplay_type(recorded) == SMCR_LLC_ADD_LINK)
         port_returns(s, recorded);
     struct smcplay_message *e = take_llc(l, recorded);
     for (unsigned i = 0; i < JUMPS_MAX && !e && !m.response; i++) {
@@ -126,19 +140,53 @@ static struct smcplay_message *provoke_llc(struct smcplay *s, struct smcplay_lin
     return e;
 }
 
+static uint32_t confirmed_rkey(const uint8_t *message)
+{
+    struct smcr_confirm_rkey m; /* version 2 has it in the same place */
+    smcr_confirm_rkey_get(&m, message);
+    return m.rkey;
+}
+
+static bool deletes_all(const uint8_t *message)
+{
+    struct smcr_delete_link m;
+    smcr_delete_link_get(&m, message);
+    return smcplay_type(message) == SMCR_LLC_DELETE_LINK && !m.response && m.all;
+}
+
+/* A client of Linux answers the DELETE LINK of all links with its own. */
+static bool is_told_the_end(const struct smcplay *s, const struct smcplay_link *l, const uint8_t *recorded)
+{
+    bool is_ended = false;
+    for (unsigned i = 0; i < s->link_count; i++)
+        is_ended |= s->links[i].group == l->group && s->links[i].is_ended;
+    return is_ended && deletes_all(recorded);
+}
+
 static void sent_llc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
 {
     const uint8_t *recorded = p->roce.payload;
     struct explain_smc_compared told = {
         .number = p->number, .message = smcplay_message_name(recorded), .link = smcplay_link_number(s, l)};
+    bool is_request = !net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1);
+    uint8_t type = smcplay_type(recorded);
+    if (is_request && type == SMCR_LLC_CONFIRM_RKEY)
+        smcplay_clc_release(s, confirmed_rkey(recorded));
     struct smcplay_message *e = take_llc(l, recorded);
-    if (!e && recorded[0] == SMCR_LLC_TEST_LINK && !net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1)) {
+    if (!e && is_request && type == SMCR_LLC_DELETE_RKEY) {
+        give_back(s, l, recorded);
+        e = take_llc(l, recorded);
+    }
+    if (!e && is_request && type == SMCR_LLC_TEST_LINK) {
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_TEST);
         return;
     }
-    bool is_request = !net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1);
     if (!e && is_request && l->fed_request == recorded[0] && s->now_ns - l->fed_ns < CROSSING_NS) {
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_CROSSED);
+        return;
+    }
+    if (!e && is_told_the_end(s, l, recorded)) {
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_ENDED);
         return;
     }
     if (!e)
@@ -147,7 +195,7 @@ static void sent_llc(struct smcplay *s, struct smcplay_link *l, const struct exp
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_ONLY_RECORD);
         return;
     }
-    smcplay_compare(p, (uint32_t)(recorded - p->frame), e->bytes, sizeof e->bytes, &told);
+    smcplay_compare(p, (uint32_t)(recorded - p->frame), e->bytes, e->len_bytes, &told);
     smcplay_keys_learn(s, l, recorded, e->bytes);
     pair_posts(l, p->roce.bth.psn, e->psn);
     smcplay_tell(s, &told, told.diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : EXPLAIN_SMC_REPLAY_EQUAL);
@@ -197,6 +245,14 @@ static struct smcplay_message *take_cdc(struct smcplay *s, struct smcplay_link *
     return NULL;
 }
 
+static bool is_established(const struct smcplay_conn *c)
+{
+    struct smcr_conn_status status = {.established = false};
+    if (c->engine)
+        smcr_conn_status(c->engine, &status);
+    return !c->engine || status.established;
+}
+
 /* The program acts; and where that makes the engine say nothing yet, what waits for more is let go. */
 static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
@@ -204,6 +260,8 @@ static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_lin
     bool moves = cdc->cdc.failover_validation && c->link && c->link != smcplay_link_number(s, l);
     if (moves && !next_cdc(cdc->cdc.alert_token, &l->first))
         port_of_link_fails(s, &s->links[c->link - 1]);
+    if (!is_established(c))
+        ack_group(s, l); /* who sends data has found the links confirmed, or did not wait for that */
     smcplay_program_acts(s, c, cdc);
     bool ends = cdc->cdc.sending_done || cdc->cdc.connection_closed;
     if (ends && (c->engine_done < cdc->cdc.sending_done || c->engine_closed < cdc->cdc.connection_closed))
@@ -252,11 +310,29 @@ static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc
     like.writer_blocked = recorded->writer_blocked;
     like.urgent_pending = recorded->urgent_pending;
     like.urgent_present = recorded->urgent_present;
+    if (recorded->connection_closed)
+        like.sending_done = recorded->sending_done; /* C implies it: SMCR-CLS-11 */
     uint8_t a[SMCR_MSG_BYTES] = {0}, b[SMCR_MSG_BYTES] = {0};
     smcr_cdc_put(a, &like);
     smcr_cdc_put(b, recorded);
     return memcmp(a, b, sizeof a) == 0 && (uint16_t)(engine->seq - recorded->seq) == c->seq_shift &&
            (!engine->urgent_present || is_urgent_there(c, e->produced));
+}
+
+/* How far the engine's sequence number is from what the recorded one lets expect; 0: it is that. A failover
+ * validation names the last message that the endpoint knows to have arrived: an older one may be all that it
+ * had heard of. What it had posted on the dead link and never came out has used numbers up. */
+static int compare_seq(struct smcplay_conn *c, const struct smcr_cdc *recorded, const struct smcr_cdc *engine)
+{
+    int ahead = smcr_seq_ahead(recorded->seq, (uint16_t)(engine->seq - c->seq_shift));
+    bool has_moved = c->has_moved;
+    c->has_moved = recorded->failover_validation;
+    if (recorded->failover_validation)
+        return ahead < 0 ? 0 : ahead;
+    if (!has_moved || ahead <= 0)
+        return ahead;
+    c->seq_shift = (uint16_t)(c->seq_shift - ahead);
+    return 0;
 }
 
 static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
@@ -266,8 +342,8 @@ static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcpla
     struct smcr_cdc r, m;
     smcr_cdc_get(&r, p->roce.payload);
     smcr_cdc_get(&m, e->bytes);
-    smcplay_compare(p, (uint32_t)(p->roce.payload - p->frame), e->bytes, sizeof e->bytes, told);
-    if ((uint16_t)(m.seq - r.seq) != c->seq_shift && told->diff_count < EXPLAIN_DIFFS_MAX) {
+    smcplay_compare(p, (uint32_t)(p->roce.payload - p->frame), e->bytes, e->len_bytes, told);
+    if (compare_seq(c, &r, &m) != 0 && told->diff_count < EXPLAIN_DIFFS_MAX) {
         struct explain_field_diff *d = &told->diffs[told->diff_count++];
         *d = (struct explain_field_diff){.layer = "cdc", .field = "seq"};
         snprintf(d->recorded, sizeof d->recorded, "%u", r.seq);
@@ -292,7 +368,8 @@ static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc
 {
     const struct smcr_cdc *m = &cdc->cdc;
     return c->engine_image.position >= cdc->produced && !m->failover_validation &&
-           (!m->urgent_present || c->engine_urgent >= cdc->produced) && m->sending_done == c->engine_done &&
+           (!m->urgent_present || c->engine_urgent >= cdc->produced) &&
+           (m->sending_done == c->engine_done || m->connection_closed) &&
            m->connection_closed == c->engine_closed && !m->abnormal_close;
 }
 
@@ -331,7 +408,7 @@ void smcplay_sent(struct smcplay *s, struct smcplay_link *l, const struct explai
         return; /* again */
     l->is_sent_known = true;
     l->sent_psn = roce_psn_add(p->roce.bth.psn, 1);
-    if (!smcplay_is_message(p))
+    if (!smcplay_is_message(&p->roce))
         return;
     if (p->roce.payload[0] == SMCR_CDC)
         sent_cdc(s, l, p);
@@ -361,7 +438,7 @@ static void prepare_answer(struct smcplay *s, const struct smcplay_link *l, size
     bool is_own;
     for (size_t j = i + 1; j < s->tape->count && j < i + AHEAD_MAX; j++) {
         explain_tape_packet(s->tape, j, &p);
-        if (!smcplay_is_message(&p) || p.roce.payload[0] != SMCR_LLC_ADD_LINK ||
+        if (!smcplay_has_message(&p) || smcplay_type(p.roce.payload) != SMCR_LLC_ADD_LINK ||
             smcplay_link_of(s, &p.roce, &is_own) != l || !is_own)
             continue;
         port_returns(s, p.roce.payload);
@@ -383,6 +460,8 @@ static void translate(struct smcplay *s, const struct smcplay_link *l, const str
     for (unsigned i = 0; i < p->layer_count; i++) {
         enum explain_layer_id id = p->layers[i].kind->id;
         const struct smcplay_key *key = NULL;
+        if (id == EXPLAIN_LAYER_UDP)
+            put(frame, p, i, "checksum", 0); /* none: what it covers changes, and the ICRC leaves it out */
         if (id == EXPLAIN_LAYER_BTH)
             put(frame, p, i, "dest_qpn", l->engine_qpn);
         if (id == EXPLAIN_LAYER_RETH)
@@ -392,7 +471,7 @@ static void translate(struct smcplay *s, const struct smcplay_link *l, const str
         put(frame, p, i, "rkey", key->rkey[1]);
         put(frame, p, i, "va", p->roce.reth.va - key->va[0] + key->va[1]);
     }
-    if (smcplay_is_message(p))
+    if (smcplay_is_message(&p->roce))
         smcplay_keys_translate(s, l, frame + (p->roce.payload - p->frame));
     size_t l3 = (size_t)(p->roce.l3 - p->frame);
     put_le32(frame + p->icrc_offset, roce_icrc(frame + l3, p->roce.l3_kind, p->icrc_offset - l3));
@@ -408,10 +487,11 @@ void smcplay_got(struct smcplay *s, struct smcplay_link *l, size_t i, const stru
     }
     if (!(p->roce.op->flags & ROCE_PKT_REQUEST))
         return;
-    if (smcplay_is_message(p)) {
+    if (smcplay_is_message(&p->roce)) {
         bool is_response = net_bits_get(p->roce.payload, SMCR_LLC_RESPONSE_BIT, 1);
-        if (p->roce.payload[0] == SMCR_LLC_ADD_LINK && !is_response)
+        if (smcplay_type(p->roce.payload) == SMCR_LLC_ADD_LINK && !is_response)
             prepare_answer(s, l, i);
+        l->is_ended |= deletes_all(p->roce.payload);
         if (p->roce.payload[0] != SMCR_CDC && !is_response) {
             l->fed_request = p->roce.payload[0];
             l->fed_ns = s->now_ns;

@@ -13,10 +13,10 @@
 
 static bool is_rebuilt(const struct smcplay_conn *c)
 {
-    return c->is_own_known && !c->is_version_2 && !c->is_older;
+    return c->is_own_known && !c->is_older;
 }
 
-static void play_tcp(struct smcplay *s, const struct explain_packet *p)
+static void play_tcp(struct smcplay *s, size_t i, const struct explain_packet *p)
 {
     struct smcplay_segment g = {.fin = false};
     bool is_own;
@@ -25,7 +25,7 @@ static void play_tcp(struct smcplay *s, const struct explain_packet *p)
     struct smcplay_conn *c = smcplay_conn_of(s, &g, &is_own);
     if (!c || !is_rebuilt(c) || p->number <= c->proposal)
         return;
-    smcplay_clc(s, p, c, is_own);
+    smcplay_clc(s, i, p, c, is_own);
     if (is_own || !c->engine || !(g.fin || g.rst))
         return;
     s->cause = p->number;
@@ -40,7 +40,7 @@ static void play(struct smcplay *s, size_t i)
     explain_tape_packet(s->tape, i, &p);
     smcplay_engine_advance(s, p.time_ns + s->skew_ns);
     if (p.kind == EXPLAIN_SMC_TCP || p.kind == EXPLAIN_OTHER) {
-        play_tcp(s, &p);
+        play_tcp(s, i, &p);
         return;
     }
     if (p.kind != EXPLAIN_ROCE || p.verdict != ROCE_RX_TAKEN || p.is_cut)
@@ -108,8 +108,8 @@ static void count(struct smcplay *s)
 {
     for (unsigned i = 0; i < s->conn_count; i++) {
         const struct smcplay_conn *c = &s->conns[i];
-        s->result->version_2 += c->is_own_known && c->is_version_2;
-        s->result->older += c->is_own_known && c->is_older && !c->is_version_2;
+        s->result->version_2 += is_rebuilt(c) && c->is_version_2;
+        s->result->older += c->is_own_known && c->is_older;
     }
     s->result->ports = s->port_count;
 }

@@ -4,8 +4,8 @@
  * messages, RC acknowledgements), and each CLC, LLC and CDC message that it sends is compared with the
  * recorded one.
  *
- * Version 1 only, as the engine speaks no other; and only link groups whose first contact is in the
- * capture. What is left out is counted. Packets below these messages are explain_replay()'s. */
+ * Of both versions; only link groups whose first contact is in the capture. What is left out is counted.
+ * Packets below these messages are explain_replay()'s. */
 #ifndef NORNIC_EXPLAIN_REPLAY_SMC_SMC_REPLAY_H
 #define NORNIC_EXPLAIN_REPLAY_SMC_SMC_REPLAY_H
 
@@ -20,9 +20,10 @@
       "a CDC whose news the recorded end told with a later one: merging is free")                            \
     X(CUT, "smc_cut", false, "the stream is cut in other places, or a cursor told at another time: free")    \
     X(CROSSED, "smc_crossed", false, "sent while the peer's of the same kind was on its way")                \
+    X(ENDED, "smc_end_again", false, "a DELETE LINK of all links, which the peer has deleted before")        \
     X(TEST, "smc_test", false, "a TEST LINK: when a link is tested is free")                                 \
     X(DECLINED, "smc_declined", false, "a Decline: why the recorded end gave up, the capture does not tell") \
-    X(UNKNOWN, "smc_not_compared", false, "what it tells of is not in the capture, or of version 2")         \
+    X(UNKNOWN, "smc_not_compared", false, "what it tells of is not in the capture")                          \
     X(AFTER_END, "smc_after_end", false, "the engine's, to the last that the capture has from the peer")     \
     X(DIFFERENT, "smc_different", true, "fields differ")                                                     \
     X(ONLY_RECORD, "smc_only_recorded", true, "the engine does not send it")                                 \
@@ -60,7 +61,7 @@ struct explain_smc_replay_result {
     uint64_t fed;           /* messages, writes and acknowledgements that the engine got */
     uint64_t written, read; /* bytes that the program of the endpoint wrote and read */
     uint32_t connections;   /* rebuilt */
-    uint32_t version_2;     /* connections left out: of a version that the engine does not speak */
+    uint32_t version_2;     /* of these, by version 2 */
     uint32_t older;         /* connections left out: their group is older than the capture */
     uint32_t links, ports;  /* rebuilt */
 };

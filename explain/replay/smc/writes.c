@@ -44,10 +44,11 @@ void smcplay_writes_free(struct smcplay_writes *w)
     free(w->bytes);
 }
 
-int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes)
+int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes, uint32_t start)
 {
     *image = (struct smcplay_image){.elem_bytes = elem_bytes,
-                                    .cursor = {.offset_bytes = SMCR_CURSOR_START},
+                                    .start = start,
+                                    .cursor = {.offset_bytes = start},
                                     .bytes = calloc(1, elem_bytes),
                                     .known = calloc(1, elem_bytes)};
     return image->bytes && image->known ? 0 : -ENOMEM;
@@ -61,15 +62,15 @@ void smcplay_image_free(struct smcplay_image *image)
 
 int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr_cursor *to)
 {
-    if (!image->elem_bytes || !smcr_cursor_is_valid(SMCR_CURSOR_START, to, image->elem_bytes))
+    if (!image->elem_bytes || !smcr_cursor_is_valid(image->start, to, image->elem_bytes))
         return -1;
-    int64_t n = smcr_cursor_distance(SMCR_CURSOR_START, &image->cursor, to, image->elem_bytes);
-    return n <= smcr_cap_bytes(SMCR_CURSOR_START, image->elem_bytes) ? n : -1;
+    int64_t n = smcr_cursor_distance(image->start, &image->cursor, to, image->elem_bytes);
+    return n <= smcr_cap_bytes(image->start, image->elem_bytes) ? n : -1;
 }
 
 void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, const struct smcr_cursor *to)
 {
-    uint32_t end = to->offset_bytes == SMCR_CURSOR_START ? image->elem_bytes : to->offset_bytes;
+    uint32_t end = to->offset_bytes == image->start ? image->elem_bytes : to->offset_bytes;
     if (w->count == 0)
         return;
     const struct smcplay_piece *last = &w->pieces[w->count - 1];
@@ -91,7 +92,7 @@ bool smcplay_image_next(struct smcplay_image *image, uint8_t *byte)
     bool is_known = image->known[at];
     *byte = image->bytes[at];
     image->known[at] = 0;
-    image->cursor = smcr_cursor_advance(SMCR_CURSOR_START, image->cursor, 1, image->elem_bytes);
+    image->cursor = smcr_cursor_advance(image->start, image->cursor, 1, image->elem_bytes);
     image->position++;
     return is_known;
 }

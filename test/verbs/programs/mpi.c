@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An MPI program that looks at every byte: messages between all pairs of ranks, small and large, in flight
- * at one time; collectives; puts, gets and atomics on a window. Built by mpicc of Open MPI and of MPICH,
- * and run over libibverbs by test/verbs/programs/run. Prints one line by rank 0, "mpi: N ranks, latency X
- * us, bandwidth Y MB/s, all data right", or says what was wrong and aborts. */
+/* An MPI program that looks at every byte: messages between all pairs of ranks, small and large, in
+ * flight at one time; collectives; puts, gets and atomics on a window. Built by mpicc of Open MPI and of
+ * MPICH, and run over libibverbs by test/verbs/programs/run. Prints one line by rank 0, "mpi: N ranks on
+ * H hosts, latency X us, bandwidth Y MB/s, all data right", or says what was wrong and aborts; with an
+ * argument, before it a table of latencies and bandwidths of 1 byte to 1 MiB, between rank 0 and the
+ * last. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LARGEST (1 << 20)
 #define FLIGHT  8
@@ -93,41 +96,100 @@ static void one_sided(void)
     free(seen);
 }
 
-/* Between ranks 0 and the last: half of a round trip of 8 bytes, in microseconds. */
-static double latency(int rounds)
+/* How many hosts the ranks are on, by their names. */
+static int hosts(void)
 {
-    int last = ranks - 1;
+    char mine[MPI_MAX_PROCESSOR_NAME] = "", *all = malloc((size_t)ranks * sizeof mine);
+    int length, count = 0;
+    MPI_Get_processor_name(mine, &length);
+    MPI_Allgather(mine, sizeof mine, MPI_CHAR, all, sizeof mine, MPI_CHAR, MPI_COMM_WORLD);
+    for (int i = 0, before; i < ranks; i++) {
+        for (before = 0;
+             before < i && strcmp(all + (size_t)before * sizeof mine, all + (size_t)i * sizeof mine);)
+            before++;
+        count += before == i;
+    }
+    free(all);
+    return count;
+}
+
+/* The bytes that `count` messages of a measurement from `from` to `to` have, into `out`. */
+static void fill(int from, int to, int count, int bytes)
+{
+    for (int i = 0; i < count; i++)
+        for (int at = 0; at < bytes; at++)
+            out[i * LARGEST + at] = byte_of(from, to, i, at);
+}
+
+/* That they are what came, into `in`. */
+static void compare(int from, int to, int count, int bytes)
+{
+    for (int i = 0; i < count; i++)
+        for (int at = 0; at < bytes; at++)
+            check("a byte of a measurement", in[i * LARGEST + at], byte_of(from, to, i, at));
+}
+
+/* Between ranks 0 and the last: half of a round trip of `bytes`, in microseconds. */
+static double latency(int bytes, int rounds)
+{
+    int last = ranks - 1, peer = rank == 0 ? last : 0;
+    if (rank == 0 || rank == last)
+        fill(rank, peer, 1, bytes);
+    memset(in, 0, (size_t)bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
     for (int i = 0; i < rounds; i++) {
         if (rank == 0)
-            MPI_Send(out, 8, MPI_BYTE, last, 0, MPI_COMM_WORLD);
+            MPI_Send(out, bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD);
         if (rank == 0 || rank == last)
-            MPI_Recv(in, 8, MPI_BYTE, rank == 0 ? last : 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(in, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (rank == last)
-            MPI_Send(out, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+            MPI_Send(out, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     }
-    return (MPI_Wtime() - begin) * 1e6 / rounds / 2;
+    double microseconds = (MPI_Wtime() - begin) * 1e6 / rounds / 2;
+    if (rank == 0 || rank == last)
+        compare(peer, rank, 1, bytes);
+    return microseconds;
 }
 
-/* From rank 0 to the last, FLIGHT messages of 1 MiB at a time, in MB/s. */
-static double bandwidth(int rounds)
+/* From rank 0 to the last, FLIGHT messages of `bytes` at a time, in MB/s. */
+static double bandwidth(int bytes, int rounds)
 {
     int last = ranks - 1;
     MPI_Request requests[FLIGHT];
+    fill(0, last, FLIGHT, bytes);
+    memset(in, 0, (size_t)FLIGHT * LARGEST);
+    MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
     for (int round = 0; round < rounds && (rank == 0 || rank == last); round++) {
         for (int i = 0; i < FLIGHT; i++)
             if (rank == 0)
-                MPI_Isend(out + i * LARGEST, LARGEST, MPI_BYTE, last, i, MPI_COMM_WORLD, &requests[i]);
+                MPI_Isend(out + i * LARGEST, bytes, MPI_BYTE, last, i, MPI_COMM_WORLD, &requests[i]);
             else
-                MPI_Irecv(in + i * LARGEST, LARGEST, MPI_BYTE, 0, i, MPI_COMM_WORLD, &requests[i]);
+                MPI_Irecv(in + i * LARGEST, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &requests[i]);
         MPI_Waitall(FLIGHT, requests, MPI_STATUSES_IGNORE);
     }
+    char word = 0; /* that all has come */
     if (rank == 0)
-        MPI_Recv(in, 0, MPI_BYTE, last, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&word, 1, MPI_BYTE, last, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == last)
-        MPI_Send(in, 0, MPI_BYTE, 0, 99, MPI_COMM_WORLD);
-    return (double)rounds * FLIGHT * LARGEST / (MPI_Wtime() - begin) / 1e6;
+        MPI_Send(&word, 1, MPI_BYTE, 0, 99, MPI_COMM_WORLD);
+    double mb_per_s = (double)rounds * FLIGHT * bytes / (MPI_Wtime() - begin) / 1e6;
+    if (rank == last)
+        compare(0, last, FLIGHT, bytes);
+    return mb_per_s;
+}
+
+/* Latency and bandwidth of each size. */
+static void table(void)
+{
+    if (rank == 0)
+        printf("%8s %10s %10s\n", "bytes", "us", "MB/s");
+    for (int bytes = 1; bytes <= LARGEST; bytes *= 4) {
+        double microseconds = latency(bytes, 500), mb_per_s = bandwidth(bytes, 50);
+        if (rank == 0)
+            printf("%8d %10.1f %10.1f\n", bytes, microseconds, mb_per_s);
+    }
 }
 
 int main(int argc, char **argv)
@@ -146,10 +208,13 @@ int main(int argc, char **argv)
             around(step, sizes[i]);
     collectives();
     one_sided();
-    double microseconds = latency(200), mb_per_s = bandwidth(4);
+    if (argc > 1)
+        table();
+    int on_hosts = hosts();
+    double microseconds = latency(8, 200), mb_per_s = bandwidth(LARGEST, 4);
     if (rank == 0)
-        printf("mpi: %d ranks, latency %.1f us, bandwidth %.0f MB/s, all data right\n", ranks, microseconds,
-               mb_per_s);
+        printf("mpi: %d ranks on %d host%s, latency %.1f us, bandwidth %.0f MB/s, all data right\n", ranks,
+               on_hosts, on_hosts == 1 ? "" : "s", microseconds, mb_per_s);
     MPI_Finalize();
     return 0;
 }

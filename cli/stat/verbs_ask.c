@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Each process that has a device of the verbs libraries open listens on an abstract UNIX socket; the names of
+ * all are in /proc/net/unix. Anyone may take such a name, so who a process is, the kernel says, and only
+ * those are asked whom this user could look at otherwise, too. */
+#define _GNU_SOURCE /* struct ucred */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/report/json.h"
+#include "cli/stat/verbs.h"
+#include "host/host.h"
+#include "host/show_name.h"
+
+#define ANSWER_NS NS_PER_S
+#define ALL_NS    (10 * NS_PER_S) /* whoever has not been asked by then counts as silent */
+#define MAX_BYTES (16u << 20)
+#define LISTENS   0x10000ul /* __SO_ACCEPTCON, in the column of flags */
+
+struct names {
+    char (*list)[sizeof(struct sockaddr_un)];
+    size_t count;
+};
+
+/* "Num: RefCount Protocol Flags Type St Inode Path", where a path that begins with @ is abstract. */
+static bool name_in(const char *line, char *name, size_t name_bytes)
+{
+    unsigned long flags;
+    const char *at = strchr(line, '@');
+    if (!at || strncmp(at + 1, HOST_SHOW_PREFIX, strlen(HOST_SHOW_PREFIX)) != 0 ||
+        sscanf(line, "%*s %*s %*s %lx", &flags) != 1 || !(flags & LISTENS))
+        return false;
+    size_t len = strcspn(at + 1, "\n");
+    if (len >= name_bytes)
+        return false;
+    memcpy(name, at + 1, len);
+    name[len] = 0;
+    return true;
+}
+
+static void find_names(struct names *names)
+{
+    char line[512], name[sizeof(struct sockaddr_un)];
+    FILE *from = fopen("/proc/net/unix", "re");
+    while (from && fgets(line, sizeof line, from)) {
+        if (!name_in(line, name, sizeof name))
+            continue;
+        void *more = realloc(names->list, (names->count + 1) * sizeof names->list[0]);
+        if (!more)
+            break;
+        names->list = more;
+        memcpy(names->list[names->count++], name, sizeof name);
+    }
+    if (from)
+        fclose(from);
+}
+
+/* A connection, without waiting for one who does not accept, or -errno; -ECONNREFUSED: nobody is there. */
+static int connect_to(const char *name, struct ucred *who)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    socklen_t bytes = sizeof *who;
+    if (len >= sizeof at.sun_path)
+        return -ENAMETOOLONG;
+    memcpy(at.sun_path + 1, name, len);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 &&
+        connect(fd, (const struct sockaddr *)&at,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &bytes) == 0)
+        return fd;
+    int err = -errno;
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+/* NULL: no object came by `end_ns`; `*has_ended`: because the stream ended. Closes `fd`. */
+static struct json_object *read_from(int fd, uint64_t end_ns, bool *has_ended)
+{
+    char byte;
+    uint64_t now_ns = host_now_ns(), left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
+    struct json_object *o = cli_json_read(fd, MAX_BYTES, left_ns < ANSWER_NS ? left_ns : ANSWER_NS);
+    *has_ended = !o && recv(fd, &byte, 1, MSG_PEEK) == 0;
+    close(fd);
+    if (json_object_is_type(o, json_type_object))
+        return o;
+    json_object_put(o);
+    return NULL;
+}
+
+/* A connection as the user `uid`, where root asks: as connect_to(). */
+static int connect_as(const char *name, uid_t uid, struct ucred *who)
+{
+    bool is_other = geteuid() == 0 && uid != 0;
+    if (is_other && seteuid(uid) != 0)
+        return -errno;
+    int fd = connect_to(name, who);
+    if (is_other && seteuid(0) != 0)
+        abort(); /* root is what it was before */
+    return fd;
+}
+
+/* One who ends the stream at once has ended, or does not know who asks: in a user namespace of its own
+ * (nornic run) a process does not know root; it does know its user. NULL: `*is_gone` says whether nobody is
+ * there any more, or somebody else under the same name. Closes `fd`. */
+static struct json_object *ask(int fd, const char *name, const struct ucred *who, uint64_t end_ns,
+                               bool *is_gone)
+{
+    struct ucred again = {0};
+    bool has_ended;
+    struct json_object *o = read_from(fd, end_ns, &has_ended);
+    *is_gone = false;
+    if (o || !has_ended)
+        return o;
+    fd = connect_as(name, who->uid, &again);
+    *is_gone = fd == -ECONNREFUSED || (fd >= 0 && (again.pid != who->pid || again.uid != who->uid));
+    if (fd >= 0 && !*is_gone && who->uid != 0 && geteuid() == 0)
+        return read_from(fd, end_ns, &has_ended);
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+static void name_process(struct json_object *o, const struct ucred *who)
+{
+    char path[64], program[64] = "?";
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)who->pid);
+    FILE *from = who->pid > 0 ? fopen(path, "re") : NULL;
+    if (from && fgets(program, sizeof program, from))
+        program[strcspn(program, "\n")] = 0;
+    if (from)
+        fclose(from);
+    cli_json_add_count(o, "pid", (uint64_t)who->pid);
+    cli_json_add_text(o, "program", program);
+    cli_json_add_count(o, "user", who->uid);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    struct json_object *of_a, *of_b;
+    json_object_object_get_ex(*(struct json_object *const *)a, "pid", &of_a);
+    json_object_object_get_ex(*(struct json_object *const *)b, "pid", &of_b);
+    return (json_object_get_int64(of_a) > json_object_get_int64(of_b)) -
+           (json_object_get_int64(of_a) < json_object_get_int64(of_b));
+}
+
+struct json_object *stat_verbs_collect(unsigned *hidden, unsigned *silent)
+{
+    struct json_object *all = json_object_new_array();
+    struct names names = {0};
+    const uint64_t end_ns = host_now_ns() + ALL_NS;
+    *hidden = *silent = 0;
+    find_names(&names);
+    for (size_t i = 0; i < names.count; i++) {
+        struct ucred who = {0};
+        bool is_gone;
+        int fd = connect_to(names.list[i], &who);
+        if (fd < 0) {
+            *silent += fd == -EAGAIN; /* too many ask, and it accepts none */
+            continue;
+        }
+        if (who.uid != geteuid() && geteuid() != 0) {
+            ++*hidden;
+            close(fd);
+            continue;
+        }
+        struct json_object *o = ask(fd, names.list[i], &who, end_ns, &is_gone);
+        if (!o) {
+            *silent += !is_gone;
+            continue;
+        }
+        name_process(o, &who);
+        json_object_array_add(all, o);
+    }
+    free(names.list);
+    json_object_array_sort(all, by_pid);
+    return all;
+}

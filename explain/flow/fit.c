@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/flow/fit.h"
+
+#include "roce/psn.h"
+
+bool explain_is_nak(const struct roce_pkt *pkt)
+{
+    return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
+}
+
+/* A NAK for a PSN that is missing among those that were seen, or is the next one. */
+static bool is_nak_in_gap(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    uint32_t psn = pkt->bth.psn;
+    return explain_is_nak(pkt) && half->has_requests && roce_psn_diff(psn, half->first_psn) >= 0 &&
+           roce_psn_diff(psn, half->next_psn) <= 0;
+}
+
+bool explain_is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    uint32_t kind = pkt->op->flags & ROCE_PKT_READ_RESP      ? ROCE_PKT_READ
+                    : pkt->op->flags & ROCE_PKT_ATOMICACKETH ? ROCE_PKT_ATOMIC
+                                                             : 0;
+    if (!s)
+        return (kind == ROCE_PKT_READ && explain_read_find(half, pkt->bth.psn)) || is_nak_in_gap(half, pkt);
+    uint32_t asked = roce_opcodes[s->opcode].flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+    return asked == kind || explain_is_nak(pkt);
+}
+
+bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    if (!s || !(pkt->op->flags & ROCE_PKT_AETH))
+        return false;
+    bool is_end = !(roce_opcodes[s->opcode].flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE));
+    uint64_t msn = s->message - !is_end + (half->is_msn_known ? half->msn_base : 0);
+    return pkt->aeth.msn == (msn & ROCE_PSN_MASK);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether an answer fits what one end has asked. Inside explain/flow/. */
+#ifndef NORNIC_EXPLAIN_FLOW_FIT_H
+#define NORNIC_EXPLAIN_FLOW_FIT_H
+
+#include "explain/flow/flow.h"
+
+bool explain_is_nak(const struct roce_pkt *pkt);
+/* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, an ACK what
+ * is neither, and a NAK also what is missing among the requests. */
+bool explain_is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt);
+/* Whether an ACK counts as many messages as were sent by then (ROCE-RS-50): of two requesters that wait for
+ * the same PSN it answers the one of which that is so. A capture that begins in the middle tells nothing by
+ * it. */
+bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt *pkt);
+
+#endif

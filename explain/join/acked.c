@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the receiver of TCP tells of segments that its capture does not have. It acknowledges all bytes up
+ * to the first that is missing: an acknowledgement of the segment's last byte, before any copy of it is
+ * there, says that the segment came, and the capture missed it. One that ends at its first byte, when
+ * segments that left later have come, says that it did not. Segments in doubt wait, stream by stream,
+ * while the packets of the receiver's capture are read in their order. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "explain/join/inner.h"
+
+#define WAITING_MAX 256 /* of a stream; the oldest beyond stay in doubt */
+
+/* A segment in doubt, and the next of its stream. */
+struct doubtful {
+    uint32_t packet, next; /* next: JOIN_NONE at the end */
+    uint64_t time_ns;      /* by clock 0 */
+};
+
+/* A stream of data, from the end of capture `from`. */
+struct waiting {
+    uint32_t first, last, count;
+    uint32_t came; /* one past the place, in the sender's capture, of the newest that came; 0: none did */
+};
+
+struct inquiry {
+    struct explain_join *j;
+    unsigned from;
+    struct doubtful *doubtful;
+    uint32_t count, at;
+    struct waiting *waiting; /* by 2 * connection + direction */
+};
+
+static const struct join_packet *packet_of(const struct inquiry *q, const struct doubtful *d)
+{
+    return &q->j->side[q->from].packets[d->packet];
+}
+
+static bool open_inquiry(struct inquiry *q)
+{
+    const struct join_side *s = &q->j->side[q->from];
+    q->doubtful = malloc(((size_t)s->count + 1) * sizeof *q->doubtful);
+    q->waiting = calloc(2 * (size_t)q->j->conn_count + 1, sizeof *q->waiting);
+    if (!q->doubtful || !q->waiting)
+        return false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct join_packet *p = &s->packets[i];
+        bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
+        if (is_missing && p->other == JOIN_NONE && p->role == JOIN_SEGMENT && p->end != p->psn &&
+            q->j->lanes[p->lane].from == (int)q->from)
+            q->doubtful[q->count++] =
+                (struct doubtful){i, JOIN_NONE, join_time_ns(q->j, q->from, p->time_ns)};
+    }
+    return true;
+}
+
+static bool overlaps(const struct join_packet *a, const struct join_packet *b)
+{
+    return (int32_t)(a->psn - b->end) < 0 && (int32_t)(b->psn - a->end) < 0;
+}
+
+/* A segment in doubt leaves. Of several with the same bytes it is not told which one an acknowledgement
+ * is for. */
+static void ask(struct inquiry *q, uint32_t d)
+{
+    struct join_packet *p = &q->j->side[q->from].packets[q->doubtful[d].packet];
+    struct waiting *w = &q->waiting[p->stream - q->j->side[q->from].tcp_streams];
+    for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
+        struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
+        if (overlaps(before, p))
+            before->is_again = p->is_again = true;
+    }
+    if (w->count == WAITING_MAX) {
+        w->first = q->doubtful[w->first].next;
+        w->count--;
+    }
+    if (w->count++ == 0)
+        w->first = d;
+    else
+        q->doubtful[w->last].next = d;
+    w->last = d;
+}
+
+/* What `answer` says of a segment that waits; true: it need not wait any more. */
+static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answer, const struct waiting *w)
+{
+    struct join_packet *p = &q->j->side[q->from].packets[d->packet];
+    const struct join_packet *by = &q->j->side[!q->from].packets[answer];
+    uint64_t now_ns = join_time_ns(q->j, !q->from, by->time_ns);
+    if ((int32_t)(by->ack - p->end) >= 0) {
+        if (p->fate != EXPLAIN_FATE_LOST || p->is_again || p->part_bytes)
+            return true;
+        p->fate = EXPLAIN_FATE_MISSED_THERE;
+        p->sure = EXPLAIN_SURE_SHOWN;
+        p->proof = answer;
+        p->says = JOIN_SAYS_COVERS;
+        return true;
+    }
+    bool is_late = now_ns >= d->time_ns + (uint64_t)q->j->longest_ns[q->from];
+    bool is_missing = by->ack == p->psn && w->came > d->packet + 1 && is_late;
+    if (!is_missing || p->fate != EXPLAIN_FATE_LOST)
+        return is_missing;
+    p->sure = p->is_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+    p->proof = answer;
+    p->says = JOIN_SAYS_ASKS;
+    return true;
+}
+
+/* Takes those out of the stream's list that the packet settles: an answer, or data. */
+static void settle(struct inquiry *q, struct waiting *w, uint32_t packet, bool is_answer)
+{
+    const struct join_packet *by = &q->j->side[!q->from].packets[packet];
+    uint32_t before = JOIN_NONE;
+    for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
+        const struct doubtful *d = &q->doubtful[i];
+        bool is_done = is_answer ? conclude(q, d, packet, w) : overlaps(packet_of(q, d), by);
+        if (!is_done) {
+            before = i;
+            continue;
+        }
+        if (before == JOIN_NONE)
+            w->first = d->next;
+        else
+            q->doubtful[before].next = d->next;
+        if (w->last == i)
+            w->last = before;
+        w->count--;
+    }
+}
+
+/* The next packet of the receiver's capture. */
+static void hear(struct inquiry *q, uint32_t i)
+{
+    const struct join_packet *p = &q->j->side[!q->from].packets[i];
+    if (p->role != JOIN_SEGMENT)
+        return;
+    uint32_t way = p->stream - q->j->side[!q->from].tcp_streams;
+    bool is_answer = q->j->lanes[p->lane].from != (int)q->from;
+    struct waiting *w = &q->waiting[is_answer ? way ^ 1 : way];
+    if (!is_answer && p->other != JOIN_NONE && !p->is_copy && p->end != p->psn)
+        w->came = max_u32(w->came, p->other + 1);
+    if (is_answer ? p->has_ack : p->end != p->psn)
+        settle(q, w, i, is_answer);
+}
+
+int join_judge_segments(struct explain_join *j, unsigned from)
+{
+    const struct join_side *there = &j->side[!from];
+    struct inquiry q = {.j = j, .from = from};
+    bool is_open = open_inquiry(&q);
+    for (uint32_t i = 0; is_open && q.count && i < there->count; i++) {
+        uint64_t now_ns = join_time_ns(j, !from, there->packets[i].time_ns);
+        while (q.at < q.count && q.doubtful[q.at].time_ns <= now_ns)
+            ask(&q, q.at++);
+        hear(&q, i);
+    }
+    free(q.doubtful);
+    free(q.waiting);
+    return is_open ? 0 : -ENOMEM;
+}

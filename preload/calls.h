@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the interposed functions have in common: they are what preload/sockets.map exports, each with the
+ * C library's name and meaning. */
+#ifndef NORNIC_PRELOAD_CALLS_H
+#define NORNIC_PRELOAD_CALLS_H
+
+#include <errno.h>
+#include <sys/types.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* -errno becomes -1 with errno; anything else is the result. */
+static inline ssize_t calls_result(ssize_t rc)
+{
+    if (rc >= 0)
+        return rc;
+    errno = (int)-rc;
+    return -1;
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that move bytes between descriptors inside the kernel: with a lent connection they go through a
+ * buffer. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "preload/calls.h"
+#include "preload/lend.h"
+#include "preload/libc.h"
+#include "preload/stream.h"
+#include "preload/user.h"
+
+#define CHUNK 65536u
+
+/* --- sendfile() --- */
+
+/* Puts the file's place where it would be after `bytes`. */
+static void advance(int in, off_t *place, off_t from, size_t bytes)
+{
+    if (place)
+        *place = from + (off_t)bytes;
+    else
+        (void)lseek(in, from + (off_t)bytes, SEEK_SET);
+}
+
+/* Each chunk is read at its place and sent; what was not sent was not taken. */
+static ssize_t send_file(struct conn *c, int in, off_t *place, size_t count)
+{
+    char chunk[CHUNK];
+    size_t done = 0;
+    ssize_t rc = 0;
+    if (place && user_is_bad(place, sizeof *place))
+        return -EFAULT;
+    off_t from = place ? *place : lseek(in, 0, SEEK_CUR);
+    if (from < 0)
+        return place ? -EINVAL : -errno;
+    count = min_u64(count, USER_MAX_CALL);
+    while (done < count) {
+        size_t want = min_u64(count - done, sizeof chunk);
+        rc = libc()->pread(in, chunk, want, from + (off_t)done);
+        if (rc <= 0) {
+            rc = rc < 0 ? -errno : 0;
+            break;
+        }
+        struct iovec iov = {chunk, (size_t)rc};
+        ssize_t sent = stream_send(c, &iov, 1, iov.iov_len, done + iov.iov_len < count ? MSG_MORE : 0);
+        rc = sent < 0 ? sent : 0;
+        done += sent > 0 ? (size_t)sent : 0;
+        if (sent < (ssize_t)iov.iov_len)
+            break;
+    }
+    if (done > 0)
+        advance(in, place, from, done);
+    return done > 0 ? (ssize_t)done : rc;
+}
+
+EXPORT ssize_t sendfile(int out, int in, off_t *place, size_t count)
+{
+    LEND_HELD c = lend_enter(out);
+    ssize_t rc = c ? send_file(c, in, place, count) : 0;
+    if (rc == STREAM_FELL_BACK)
+        lend_back(c);
+    if (!c || rc == STREAM_FELL_BACK)
+        return libc()->sendfile(out, in, place, count);
+    return calls_result(rc);
+}
+
+EXPORT ssize_t sendfile64(int out, int in, off64_t *place, size_t count)
+{
+    return sendfile(out, in, place, count);
+}
+
+/* --- splice() --- */
+
+/* Bytes are seen first, and taken when the pipe has them. */
+static ssize_t to_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags)
+{
+    char chunk[CHUNK];
+    struct iovec iov = {chunk, min_u64(count, sizeof chunk)};
+    int dont_wait = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
+    ssize_t seen = stream_recv(c, &iov, 1, iov.iov_len, MSG_PEEK | dont_wait);
+    if (seen <= 0)
+        return seen;
+    ssize_t put = libc()->write(pipe_fd, chunk, (size_t)seen);
+    if (put <= 0)
+        return put < 0 ? -errno : put;
+    iov.iov_len = (size_t)put;
+    return stream_recv(c, &iov, 1, iov.iov_len, MSG_DONTWAIT);
+}
+
+/* What the pipe has is copied into another first, so that what is not sent stays there. */
+static ssize_t from_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags)
+{
+    char chunk[CHUNK];
+    int copy[2];
+    if (libc()->pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -errno;
+    ssize_t n = libc()->tee(pipe_fd, copy[1], min_u64(count, sizeof chunk), flags & SPLICE_F_NONBLOCK);
+    n = n < 0 ? -errno : n;
+    if (n > 0)
+        n = libc()->read(copy[0], chunk, (size_t)n);
+    libc()->close(copy[0]);
+    libc()->close(copy[1]);
+    if (n <= 0)
+        return n;
+    struct iovec iov = {chunk, (size_t)n};
+    int send_flags = (flags & SPLICE_F_MORE ? MSG_MORE : 0) | (flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0);
+    ssize_t sent = stream_send(c, &iov, 1, iov.iov_len, send_flags);
+    for (ssize_t left = sent; left > 0; left -= n) {
+        n = libc()->read(pipe_fd, chunk, (size_t)left);
+        if (n <= 0)
+            break;
+    }
+    return sent;
+}
+
+static bool is_pipe(int fd)
+{
+    return libc()->fcntl(fd, F_GETPIPE_SZ) >= 0;
+}
+
+EXPORT ssize_t splice(int in, off64_t *in_place, int out, off64_t *out_place, size_t count, unsigned flags)
+{
+    LEND_HELD from = lend_enter(in);
+    LEND_HELD to = from ? NULL : lend_enter(out);
+    ssize_t rc = STREAM_FELL_BACK;
+    if ((from && in_place) || (to && out_place))
+        return calls_result(-ESPIPE);
+    if ((from && !is_pipe(out)) || (to && !is_pipe(in)))
+        return calls_result(-EINVAL);
+    if (from)
+        rc = to_pipe(from, out, count, flags);
+    else if (to)
+        rc = from_pipe(to, in, count, flags);
+    if (rc != STREAM_FELL_BACK)
+        return calls_result(rc);
+    if (from || to)
+        lend_back(from ? from : to);
+    return libc()->splice(in, in_place, out, out_place, count, flags);
+}

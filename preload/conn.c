@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "preload/conn.h"
+
+#include <linux/socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "base/base.h"
+#include "base/tcp_only.h"
+#include "preload/libc.h"
+#include "preload/reach.h"
+#include "preload/user.h"
+
+#define USEC_PER_SEC 1000000
+
+static _Atomic unsigned num_lent;
+
+bool conn_any_lent(void)
+{
+    return num_lent > 0;
+}
+
+void conn_become_lent(struct conn *c, struct borrow *b)
+{
+    num_lent++;
+    c->borrow = b;
+    atomic_store(&c->state, CONN_LENT);
+}
+
+static void destroy(struct fds_object *object)
+{
+    struct conn *c = (struct conn *)object;
+    int beside_fd = atomic_load(&c->beside_fd);
+    if (c->borrow) {
+        reach_begin();
+        borrow_release(c->borrow);
+        reach_end();
+        num_lent--;
+    }
+    if (beside_fd >= 0)
+        fds_close_kept(beside_fd);
+}
+
+struct fds_kind conn_kind = {.name = "socket", .bytes = sizeof(struct conn), .destroy = destroy};
+
+struct conn *conn_new(int family, enum conn_state state)
+{
+    struct conn *c = fds_new(&conn_kind);
+    if (!c)
+        return NULL;
+    c->family = family;
+    c->options.linger_s = -1;
+    atomic_store(&c->rcvtimeo_ns, UINT64_MAX);
+    atomic_store(&c->sndtimeo_ns, UINT64_MAX);
+    atomic_store(&c->rcvlowat_bytes, 1);
+    atomic_store(&c->beside_fd, -1);
+    atomic_store(&c->state, state);
+    return c;
+}
+
+void conn_inherit(struct conn *child, const struct conn *listener)
+{
+    child->options = listener->options;
+    child->is_tcp_only = listener->is_tcp_only;
+    child->save_syn = listener->save_syn;
+    atomic_store(&child->rcvtimeo_ns, atomic_load(&listener->rcvtimeo_ns));
+    atomic_store(&child->sndtimeo_ns, atomic_load(&listener->sndtimeo_ns));
+    atomic_store(&child->rcvlowat_bytes, atomic_load(&listener->rcvlowat_bytes));
+}
+
+/* --- the TCP socket beside --- */
+
+static void set_time(int tcp_fd, int name, uint64_t ns)
+{
+    struct timeval tv = {.tv_sec = (time_t)(ns / NS_PER_S),
+                         .tv_usec = (suseconds_t)(ns % NS_PER_S / NS_PER_US)};
+    libc()->setsockopt(tcp_fd, SOL_SOCKET, name, &tv, sizeof tv);
+}
+
+static void pay(struct conn *c, int tcp_fd, unsigned what)
+{
+    int nodelay = c->options.is_nodelay;
+    unsigned owed = atomic_fetch_and(&c->owed, ~what) & what;
+    if (owed & CONN_OWED_NODELAY)
+        libc()->setsockopt(tcp_fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
+    if (owed & CONN_OWED_TIMES) {
+        set_time(tcp_fd, SO_RCVTIMEO, c->options.rcvtimeo_ns);
+        set_time(tcp_fd, SO_SNDTIMEO, c->options.sndtimeo_ns);
+    }
+}
+
+void conn_pay(struct conn *c, int tcp_fd)
+{
+    pay(c, tcp_fd, CONN_OWED_ALL);
+}
+
+int conn_beside(struct conn *c)
+{
+    int none = -1, fd = atomic_load(&c->beside_fd);
+    if (fd >= 0)
+        return fd;
+    reach_begin();
+    fd = borrow_beside_fd(c->borrow);
+    reach_end();
+    if (fd < 0)
+        return fd;
+    fd = fds_keep(fd);
+    if (!atomic_compare_exchange_strong(&c->beside_fd, &none, fd)) {
+        fds_close_kept(fd); /* another thread asked, too */
+        fd = none;
+    }
+    pay(c, fd, CONN_OWED_TIMES); /* TCP_NODELAY is as the service needs it, which talks by it */
+    return fd;
+}
+
+/* --- options --- */
+
+static void wait_so_long(struct conn *c)
+{
+    const struct borrow_options *o = &c->options;
+    atomic_store(&c->rcvtimeo_ns, o->rcvtimeo_ns > 0 ? o->rcvtimeo_ns : UINT64_MAX);
+    atomic_store(&c->sndtimeo_ns, o->sndtimeo_ns > 0 ? o->sndtimeo_ns : UINT64_MAX);
+}
+
+static void note_time(struct conn *c, int name, const struct timeval *tv)
+{
+    uint64_t ns = (uint64_t)tv->tv_sec * NS_PER_S + (uint64_t)tv->tv_usec * NS_PER_US;
+    *(name == SO_RCVTIMEO ? &c->options.rcvtimeo_ns : &c->options.sndtimeo_ns) = ns;
+    wait_so_long(c);
+}
+
+static void note_socket_option(struct conn *c, int name, int number, const void *value, socklen_t len_bytes)
+{
+    struct linger linger;
+    struct timeval tv;
+    switch (name) {
+    case SO_RCVBUF:
+    case SO_RCVBUFFORCE:
+        c->options.rcvbuf_bytes = (uint32_t)max_i64(number, 0);
+        break;
+    case SO_SNDBUF:
+    case SO_SNDBUFFORCE:
+        c->options.sndbuf_bytes = (uint32_t)max_i64(number, 0);
+        break;
+    case SO_OOBINLINE:
+        c->options.is_oob_inline = number != 0;
+        break;
+    case SO_KEEPALIVE:
+        c->options.is_keepalive = number != 0;
+        break;
+    case SO_LINGER:
+        if (len_bytes < sizeof linger)
+            return;
+        memcpy(&linger, value, sizeof linger);
+        c->options.linger_s = linger.l_onoff ? linger.l_linger : -1;
+        break;
+    case SO_RCVTIMEO:
+    case SO_SNDTIMEO:
+        if (len_bytes < sizeof tv)
+            return;
+        memcpy(&tv, value, sizeof tv);
+        note_time(c, name, &tv);
+        break;
+    case SO_RCVLOWAT:
+        atomic_store(&c->rcvlowat_bytes, number > 0 ? number : 1);
+        if (conn_state(c) == CONN_LENT)
+            borrow_set_rcvlowat(c->borrow, number > 0 ? number : 1);
+        return;
+    default: /* of names that the kernel adds every year */
+        return;
+    }
+    if (conn_state(c) == CONN_LENT)
+        borrow_set_options(c->borrow, &c->options);
+}
+
+static void note_tcp_option(struct conn *c, int name, int number)
+{
+    if (name == TCP_NODELAY)
+        c->options.is_nodelay = number != 0;
+    else if (name == TCP_CORK)
+        c->options.is_corked = number != 0;
+    else if (name == TCP_KEEPIDLE)
+        c->options.keepidle_s = (uint32_t)max_i64(number, 0);
+    else if (name == TCP_SAVE_SYN)
+        c->save_syn = number;
+    else
+        return;
+    if (conn_state(c) == CONN_LENT)
+        borrow_set_options(c->borrow, &c->options);
+}
+
+void conn_note_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes)
+{
+    int number = 0;
+    if (len_bytes >= sizeof number)
+        memcpy(&number, value, sizeof number);
+    if (tcp_only_option(level, name) && !tcp_only_is_off(level, name, number))
+        c->is_tcp_only = true;
+    if (level == SOL_SOCKET)
+        note_socket_option(c, name, number, value, len_bytes);
+    else if (level == IPPROTO_TCP)
+        note_tcp_option(c, name, number);
+}
+
+/* What the kernel doubled stands in it doubled; whether the program had set it, SO_BUF_LOCK tells. */
+static void read_option(struct conn *c, int fd, int level, int name)
+{
+    struct linger value = {0}; /* the longest */
+    socklen_t len_bytes = sizeof value;
+    if (libc()->getsockopt(fd, level, name, &value, &len_bytes) != 0)
+        return;
+    if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_SNDBUF))
+        value.l_onoff /= 2;
+    conn_note_option(c, level, name, &value, len_bytes);
+}
+
+void conn_read_options(struct conn *c, int fd)
+{
+    static const struct {
+        int level, name;
+    } known[] = {{SOL_SOCKET, SO_OOBINLINE}, {SOL_SOCKET, SO_KEEPALIVE}, {SOL_SOCKET, SO_LINGER},
+                 {SOL_SOCKET, SO_RCVLOWAT},  {IPPROTO_TCP, TCP_NODELAY}, {IPPROTO_TCP, TCP_CORK}};
+    struct timeval tv;
+    socklen_t len_bytes = sizeof tv;
+    int locked = 0;
+    for (unsigned i = 0; i < array_len(known); i++)
+        read_option(c, fd, known[i].level, known[i].name);
+    if (libc()->getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len_bytes) == 0)
+        note_time(c, SO_RCVTIMEO, &tv);
+    if (libc()->getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, &len_bytes) == 0)
+        note_time(c, SO_SNDTIMEO, &tv);
+    len_bytes = sizeof locked;
+    (void)libc()->getsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &locked, &len_bytes);
+    if (locked & SOCK_RCVBUF_LOCK)
+        read_option(c, fd, SOL_SOCKET, SO_RCVBUF);
+    if (locked & SOCK_SNDBUF_LOCK)
+        read_option(c, fd, SOL_SOCKET, SO_SNDBUF);
+}
+
+/* What the kernel would refuse, or take otherwise than it stands there, it is to see itself. */
+static unsigned owed_for(int level, int name, const void *value, socklen_t len_bytes)
+{
+    struct timeval tv;
+    if (user_is_bad(value, len_bytes))
+        return 0;
+    if (level == IPPROTO_TCP && name == TCP_NODELAY)
+        return len_bytes == sizeof(int) ? CONN_OWED_NODELAY : 0;
+    if (level != SOL_SOCKET || (name != SO_RCVTIMEO && name != SO_SNDTIMEO) || len_bytes != sizeof tv)
+        return 0;
+    memcpy(&tv, value, sizeof tv);
+    return tv.tv_sec >= 0 && tv.tv_usec >= 0 && tv.tv_usec < USEC_PER_SEC ? CONN_OWED_TIMES : 0;
+}
+
+bool conn_keep_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes)
+{
+    unsigned owed = owed_for(level, name, value, len_bytes);
+    if (!owed || atomic_load(&c->beside_fd) >= 0)
+        return false;
+    conn_note_option(c, level, name, value, len_bytes);
+    atomic_fetch_or(&c->owed, owed);
+    return atomic_load(&c->beside_fd) < 0; /* else another thread has just asked for it, too early for this */
+}
+
+void conn_attach(struct conn *c, struct borrow *b)
+{
+    conn_become_lent(c, b);
+    borrow_get_options(b, &c->options);
+    wait_so_long(c);
+    atomic_store(&c->owed, CONN_OWED_ALL); /* what the other program had not told it */
+    int beside_fd = conn_beside(c);
+    if (beside_fd >= 0)
+        read_option(c, beside_fd, SOL_SOCKET, SO_RCVLOWAT);
+}

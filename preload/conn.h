@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A TCP socket of the program that is, or may once be, a connection that the service lends. */
+#ifndef NORNIC_PRELOAD_CONN_H
+#define NORNIC_PRELOAD_CONN_H
+
+#include <sys/socket.h>
+
+#include "preload/fds.h"
+#include "service/borrow.h"
+
+enum conn_state {
+    CONN_FRESH,      /* not connected; it is the kernel's, and what the program does to it is noted */
+    CONN_LISTENING,  /* the kernel's; what is accepted inherits what was noted */
+    CONN_CONNECTING, /* the kernel's; connect() has not come back with success yet */
+    CONN_LENT,       /* `borrow` has the bytes */
+    CONN_PLAIN,      /* the kernel's for good; no number leads here, but calls may be under way */
+};
+
+/* Options of a lent connection that say nothing to the TCP socket beside it, until it has the bytes again or
+ * is asked for them. */
+enum conn_owed { CONN_OWED_NODELAY = 1 << 0, CONN_OWED_TIMES = 1 << 1, CONN_OWED_ALL = 3 };
+
+struct shadow_reg; /* preload/shadow.h */
+
+struct conn {
+    struct fds_object object;
+    _Atomic int state; /* enum conn_state */
+    int family;        /* AF_INET or AF_INET6 */
+    bool is_tcp_only;  /* an option was set that acts on nothing else */
+    bool offers;       /* its TCP_SAVE_SYN is the mark of base/smc_mark.h; what the program has set: */
+    int save_syn;
+    struct borrow_options options;
+    _Atomic uint64_t rcvtimeo_ns, sndtimeo_ns; /* of a blocking call; UINT64_MAX: none */
+    _Atomic int rcvlowat_bytes;
+    struct borrow *borrow;       /* CONN_LENT and after it */
+    _Atomic int beside_fd;       /* the TCP socket beside a lent connection; -1: not asked for yet */
+    _Atomic unsigned owed;       /* enum conn_owed: what that socket has not been told */
+    struct shadow_reg *in_epoll; /* what epoll instances watch it; under the lock of preload/shadow.c */
+};
+
+extern struct fds_kind conn_kind;
+
+/* A new one, held by the caller, with the options of a new socket. NULL: no memory. */
+struct conn *conn_new(int family, enum conn_state state);
+/* `child` was accepted from `listener`: it has its options. */
+void conn_inherit(struct conn *child, const struct conn *listener);
+/* What `fd`, a TCP socket that others have made, has of options. */
+void conn_read_options(struct conn *c, int fd);
+/* The program has set an option with success. Where the connection is lent, the service is told. */
+void conn_note_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes);
+/* Likewise, of a lent connection, where the TCP socket beside need not hear of it now, which saves asking the
+ * service for that socket: most programs set TCP_NODELAY when they have connected or accepted, and nothing
+ * else. False: it has to be told, and be the judge. */
+bool conn_keep_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes);
+/* The TCP socket has the bytes again: tells it what it is owed. */
+void conn_pay(struct conn *c, int tcp_fd);
+/* The TCP socket beside a lent connection. -errno. */
+int conn_beside(struct conn *c);
+/* Whether this process has any that is lent. */
+bool conn_any_lent(void);
+/* It is lent from now on. */
+void conn_become_lent(struct conn *c, struct borrow *b);
+/* `b` was lent to a program before this one: its options are what they were there. */
+void conn_attach(struct conn *c, struct borrow *b);
+/* The same state, ordered after what was written before it was set. */
+static inline enum conn_state conn_state(const struct conn *c)
+{
+    return (enum conn_state)atomic_load_explicit(&c->state, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "preload/reach.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "preload/libc.h"
+#include "service/borrow.h"
+
+#define RETRY_NS NS_PER_S
+
+static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic bool is_open;
+    bool was_told;
+    uint64_t next_try_ns;
+} reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void reach_begin(void)
+{
+    depth++;
+}
+
+void reach_end(void)
+{
+    depth--;
+}
+
+bool reach_is_inside(void)
+{
+    return depth > 0;
+}
+
+void reach_lost(void)
+{
+    reach.is_open = false;
+}
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+bool reach_is_wanted(void)
+{
+    static _Atomic int wanted = -1; /* a program may take the environment away */
+    if (wanted < 0)
+        wanted = is_set("NORNIC_SMC");
+    return wanted;
+}
+
+void reach_trace(const char *format, ...)
+{
+    char text[512];
+    const char *on = getenv("NORNIC_TRACE");
+    if (!on || strcmp(on, "1") != 0)
+        return;
+    int n = snprintf(text, sizeof text, "nornic: process %d: ", (int)getpid());
+    va_list args;
+    va_start(args, format);
+    n += vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+    va_end(args);
+    size_t len_bytes = (size_t)n < sizeof text - 1 ? (size_t)n : sizeof text - 2;
+    text[len_bytes] = '\n';
+    if (libc()->write(STDERR_FILENO, text, len_bytes + 1) < 0)
+        return; /* a program without standard error hears nothing */
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void try_to_open(void)
+{
+    const char *path = getenv("NORNIC_SMC");
+    if (!path || now_ns() < reach.next_try_ns)
+        return;
+    reach_begin();
+    int err = borrow_open(path);
+    reach_end();
+    if (err == -EALREADY)
+        err = 0;
+    reach.next_try_ns = now_ns() + RETRY_NS;
+    reach.is_open = err == 0;
+    if (err && !reach.was_told)
+        reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", path, strerror(-err));
+    reach.was_told = err != 0;
+}
+
+bool reach_service(void)
+{
+    if (!reach_is_wanted())
+        return false;
+    if (reach.is_open && !borrow_is_gone())
+        return true;
+    pthread_mutex_lock(&reach.lock);
+    if (!reach.is_open || borrow_is_gone())
+        try_to_open();
+    bool is_open = reach.is_open && !borrow_is_gone();
+    pthread_mutex_unlock(&reach.lock);
+    return is_open;
+}
+
+void reach_forked(void)
+{
+    bool was_open = reach.is_open;
+    pthread_mutex_init(&reach.lock, NULL);
+    reach.is_open = false;
+    reach.next_try_ns = 0;
+    if (!reach_is_wanted())
+        return;
+    reach_begin();
+    borrow_forked();
+    reach_end();
+    if (was_open)
+        (void)reach_service();
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way to the service, and what is told of it under NORNIC_TRACE=1. */
+#ifndef NORNIC_PRELOAD_REACH_H
+#define NORNIC_PRELOAD_REACH_H
+
+#include <stdbool.h>
+
+/* Whether connections can be lent now: NORNIC_SMC names the service's socket, and it answers. One that does
+ * not is asked again after a second at the earliest. */
+bool reach_service(void);
+/* Whether NORNIC_SMC is set, so that it is worth noting which sockets the program makes. */
+bool reach_is_wanted(void);
+/* In the child of fork(). A parent that had the way has made it for its children, who may soon be another
+ * user (servers that give up root), or in a sandbox where nothing can be opened: the child's own is made at
+ * once. */
+void reach_forked(void);
+/* A line on standard error, where NORNIC_TRACE is 1. */
+__attribute__((format(printf, 1, 2))) void reach_trace(const char *format, ...);
+/* Around calls of service/borrow.h that make or close descriptors: what they keep is this library's, not the
+ * program's. They nest. */
+void reach_begin(void);
+void reach_end(void);
+/* Whether this thread is between these two. */
+bool reach_is_inside(void);
+/* The service did not answer: it is asked for anew. */
+void reach_lost(void);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "preload/stream.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "preload/libc.h"
+#include "preload/waiting.h"
+
+#define ENDED (POLLERR | POLLHUP | POLLRDHUP)
+
+/* One call, under way. */
+struct call {
+    struct conn *c;
+    struct iovec *iov; /* what is left of it */
+    int n;
+    size_t done_bytes, bytes;
+    int flags;
+    bool waits;
+    uint64_t deadline_ns; /* of the waiting; 0: not known yet */
+};
+
+static void begin(struct call *call, struct conn *c, struct iovec *own, const struct iovec *iov, int n,
+                  size_t bytes, int flags)
+{
+    memcpy(own, iov, (size_t)n * sizeof *own);
+    *call = (struct call){.c = c, .iov = own, .n = n, .bytes = bytes, .flags = flags};
+    call->waits = !(flags & MSG_DONTWAIT) && !borrow_is_nonblocking(c->borrow);
+}
+
+/* `done` bytes of it are through. */
+static void advance(struct call *call, size_t done)
+{
+    call->done_bytes += done;
+    while (call->n > 0 && done >= call->iov->iov_len) {
+        done -= call->iov->iov_len;
+        call->iov++;
+        call->n--;
+    }
+    if (call->n > 0) {
+        call->iov->iov_base = (char *)call->iov->iov_base + done;
+        call->iov->iov_len -= done;
+    }
+}
+
+static uint64_t deadline_of(struct call *call, uint64_t timeout_ns)
+{
+    if (call->deadline_ns == 0)
+        call->deadline_ns = waiting_deadline(timeout_ns);
+    return call->deadline_ns;
+}
+
+/* A call that ends early ends with what it has done, if anything: the error stays for the next. */
+static ssize_t result(const struct call *call, ssize_t otherwise)
+{
+    return call->done_bytes > 0 ? (ssize_t)call->done_bytes : otherwise;
+}
+
+/* --- receiving --- */
+
+static int wait_to_recv(struct call *call)
+{
+    return borrow_wait(call->c->borrow, POLLIN | POLLRDHUP,
+                       deadline_of(call, atomic_load(&call->c->rcvtimeo_ns)));
+}
+
+/* SO_RCVLOWAT: a call that waits does so for that much, or all that it wants. 0 or -errno. */
+static int wait_for_lowat(struct call *call)
+{
+    size_t want = min_u64((uint64_t)atomic_load(&call->c->rcvlowat_bytes), call->bytes);
+    const struct borrow *b = call->c->borrow;
+    int err = 0;
+    while (!err && borrow_state(b) == BORROW_SMCR && borrow_readable(b) < want && !(borrow_levels(b) & ENDED))
+        err = wait_to_recv(call);
+    return err;
+}
+
+/* MSG_PEEK with MSG_WAITALL: what is there does not go away, so the thread waits for news. */
+struct peeking {
+    struct borrow_waiter *waiter;
+    struct borrow *b;
+};
+
+static void end_peeking(void *ctx)
+{
+    struct peeking *p = ctx;
+    borrow_unwatch(p->waiter, p->b);
+}
+
+static int sleep_for_news(struct peeking *p, uint64_t deadline_ns)
+{
+    struct timespec left;
+    if (!borrow_about_to_sleep(p->waiter))
+        return 0;
+    struct pollfd fds[2] = {{.fd = borrow_waiter_fd(p->waiter), .events = POLLIN},
+                            {.fd = borrow_service_fd()}};
+    int n = libc()->ppoll(fds, 2, waiting_left(deadline_ns, &left), NULL);
+    int err = n < 0 ? -errno : n == 0 ? -EAGAIN : 0;
+    borrow_awake(p->waiter);
+    return err;
+}
+
+/* Whether all that is wanted is there, or no more can come. The news are taken first: what comes later is
+ * news. */
+static bool is_enough(struct peeking *p, size_t bytes)
+{
+    struct borrow *news[1];
+    while (borrow_take_news(p->waiter, news, 1) > 0)
+        ;
+    return borrow_state(p->b) > BORROW_SMCR || borrow_readable(p->b) >= bytes || borrow_levels(p->b) & ENDED;
+}
+
+static ssize_t peek_all(struct call *call)
+{
+    struct peeking p = {.waiter = waiting_own(), .b = call->c->borrow};
+    uint64_t deadline_ns = deadline_of(call, atomic_load(&call->c->rcvtimeo_ns));
+    int err = p.waiter ? borrow_watch(p.waiter, p.b) : -ENOSPC;
+    if (err)
+        return borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
+    pthread_cleanup_push(end_peeking, &p);
+    while (!err && !is_enough(&p, call->bytes))
+        err = sleep_for_news(&p, deadline_ns);
+    pthread_cleanup_pop(1);
+    ssize_t n =
+        borrow_state(p.b) == BORROW_TCP ? STREAM_FELL_BACK : borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
+    return n == -EAGAIN && err ? err : n;
+}
+
+ssize_t stream_recv(struct conn *c, const struct iovec *iov, int n, size_t bytes, int flags)
+{
+    struct iovec own[IOV_MAX]; /* as far as there are pieces */
+    struct call call;
+    begin(&call, c, own, iov, n, bytes, flags);
+    int for_borrow = flags & (MSG_PEEK | MSG_OOB | MSG_TRUNC);
+    bool wants_all = flags & MSG_WAITALL && !(flags & MSG_OOB) && call.waits;
+    int err = 0;
+    if (flags & MSG_ERRQUEUE)
+        return -EAGAIN; /* nothing puts anything there */
+    if (wants_all && flags & MSG_PEEK)
+        return peek_all(&call);
+    if (call.waits && !wants_all && atomic_load(&c->rcvlowat_bytes) > 1)
+        err = wait_for_lowat(&call);
+    for (;;) {
+        if (borrow_state(c->borrow) == BORROW_TCP)
+            return result(&call, STREAM_FELL_BACK);
+        ssize_t got = borrow_recv(c->borrow, call.iov, call.n, for_borrow);
+        if (got > 0)
+            advance(&call, (size_t)got);
+        if (got == 0 || (got > 0 && (!wants_all || call.done_bytes >= bytes)))
+            return (ssize_t)call.done_bytes;
+        if (got < 0 && (got != -EAGAIN || flags & MSG_OOB))
+            return result(&call, got);
+        if (!call.waits || err)
+            return result(&call, err ? err : -EAGAIN);
+        if (call.done_bytes > 0 && borrow_levels(c->borrow) & (POLLERR | POLLPRI))
+            return (ssize_t)call.done_bytes; /* the error or the mark is for the next call */
+        if (got < 0)
+            err = wait_to_recv(&call);
+    }
+}
+
+/* --- sending --- */
+
+static ssize_t broken(int flags)
+{
+    if (!(flags & MSG_NOSIGNAL))
+        raise(SIGPIPE); /* to this thread */
+    return -EPIPE;
+}
+
+ssize_t stream_send(struct conn *c, const struct iovec *iov, int n, size_t bytes, int flags)
+{
+    struct iovec own[IOV_MAX]; /* as far as there are pieces */
+    struct call call;
+    begin(&call, c, own, iov, n, bytes, flags);
+    int for_borrow = flags & (MSG_OOB | MSG_MORE);
+    for (;;) {
+        if (borrow_state(c->borrow) == BORROW_TCP)
+            return result(&call, STREAM_FELL_BACK);
+        ssize_t put = borrow_send(c->borrow, call.iov, call.n, for_borrow);
+        if (put == -EPIPE && call.done_bytes == 0)
+            return broken(flags);
+        if (put < 0 && put != -EAGAIN)
+            return result(&call, put);
+        if (put > 0)
+            advance(&call, (size_t)put);
+        if (call.done_bytes >= bytes)
+            return (ssize_t)call.done_bytes;
+        if (!call.waits)
+            return result(&call, -EAGAIN);
+        if (call.done_bytes > 0 && borrow_levels(c->borrow) & POLLERR)
+            return (ssize_t)call.done_bytes;
+        if (put >= 0 && bytes > 0)
+            continue; /* until it says that there is no room */
+        int err = borrow_wait(c->borrow, POLLOUT, deadline_of(&call, atomic_load(&c->sndtimeo_ns)));
+        if (err)
+            return result(&call, err);
+    }
+}

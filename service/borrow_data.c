@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The bytes of a borrowed connection: into the send buffer, out of the RMBE.
+ *
+ * A position moves only after all bytes before it are copied, so a program that is killed in mid-copy has
+ * sent, or read, nothing of what it was about to; the lock that it held is given back by the kernel. Those
+ * who send go one after the other, in whatever process they are, and so do those who receive. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "service/borrow_inner.h"
+
+#define SHUT_READ  1u
+#define SHUT_WRITE 2u
+/* Of a long copy the service hears so often: the first bytes are on their way while the rest is copied. */
+#define PIECE_BYTES 32768u
+
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Buffers one after the other. */
+struct place {
+    const struct iovec *iov;
+    size_t at; /* in the first */
+};
+
+static size_t total_of(const struct iovec *iov, int n)
+{
+    size_t total = 0;
+    for (int i = 0; i < n; i++)
+        total += iov[i].iov_len;
+    return total;
+}
+
+enum direction { INTO_RING, OUT_OF_RING };
+
+/* `n` bytes between the buffers and the `size` bytes at `ring` from `position` on. */
+static void copy(struct place *p, char *ring, uint32_t size, uint64_t position, size_t n, enum direction way)
+{
+    while (n > 0) {
+        uint32_t at = (uint32_t)(position % size);
+        size_t part = min_of(min_of(n, p->iov->iov_len - p->at), size - at);
+        char *user = (char *)p->iov->iov_base + p->at;
+        if (way == INTO_RING)
+            memcpy(ring + at, user, part);
+        else
+            memcpy(user, ring + at, part);
+        position += part;
+        n -= part;
+        p->at += part;
+        if (p->at == p->iov->iov_len) {
+            p->iov++;
+            p->at = 0;
+        }
+    }
+}
+
+/* An error is told once; what comes after is what TCP says of a closed connection. */
+static ssize_t broken(struct borrow *b, ssize_t then)
+{
+    int error = borrow_take_error(b);
+    return error ? -error : then;
+}
+
+/* --- sending --- */
+
+static size_t room_of(const struct service_block *block)
+{
+    uint64_t used = atomic_load_explicit(&block->head, memory_order_relaxed) -
+                    atomic_load_explicit(&block->acked, memory_order_acquire);
+    return used < block->tx_size ? block->tx_size - (size_t)used : 0;
+}
+
+/* As into a TCP connection whose other end is closed: the bytes are gone, the answer is a reset (RFC 9293,
+ * 3.10.7.1), which the next call tells of. */
+static ssize_t lose(struct borrow *b, size_t total)
+{
+    int32_t none = 0;
+    if (atomic_exchange(&b->block->has_lost, 1))
+        return broken(b, -EPIPE);
+    atomic_compare_exchange_strong(&b->block->error, &none, EPIPE);
+    return (ssize_t)total;
+}
+
+/* 0, or what the call returns. */
+static ssize_t why_no_send(struct borrow *b)
+{
+    bool is_shut = atomic_load(&b->block->shut) & SHUT_WRITE;
+    switch (borrow_state(b)) {
+    case BORROW_NEGOTIATING:
+        return is_shut ? -EPIPE : -EAGAIN;
+    case BORROW_TCP:
+        return -EOPNOTSUPP;
+    case BORROW_RESET:
+        return broken(b, -EPIPE);
+    case BORROW_SMCR:
+        break;
+    }
+    return is_shut ? -EPIPE : 0;
+}
+
+static void move_head(struct borrow *b, size_t n, bool is_urgent, bool has_more)
+{
+    struct service_block *block = b->block;
+    uint64_t head = atomic_load_explicit(&block->head, memory_order_relaxed) + n;
+    if (is_urgent)
+        atomic_store_explicit(&block->urgent_end, head, memory_order_relaxed);
+    atomic_store_explicit(&block->has_more, has_more, memory_order_relaxed);
+    atomic_store_explicit(&block->head, head, memory_order_release);
+    borrow_ring(b);
+}
+
+static ssize_t send_locked(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    struct service_block *block = b->block;
+    size_t total = total_of(iov, n), done = 0, room;
+    struct place from = {.iov = iov};
+    ssize_t err = why_no_send(b);
+    if (err)
+        return err;
+    if (atomic_load(&block->flags) & SERVICE_WRITE_CLOSED)
+        return lose(b, total);
+    if (total == 0)
+        return 0;
+    char *ring = (char *)b->service->memory + block->tx_at;
+    while (done < total && (room = room_of(block)) > 0) {
+        size_t part = min_of(min_of(total - done, room), PIECE_BYTES);
+        bool is_last = done + part == total;
+        copy(&from, ring, block->tx_size, atomic_load_explicit(&block->head, memory_order_relaxed), part,
+             INTO_RING);
+        move_head(b, part, is_last && flags & MSG_OOB, is_last && flags & MSG_MORE);
+        done += part;
+    }
+    if (done < total) { /* say so, then look again: the service does it the other way round */
+        atomic_store(&block->wants_room, 1);
+        borrow_ring(b);
+    }
+    return done > 0 ? (ssize_t)done : -EAGAIN;
+}
+
+ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    int err = borrow_is_lent(b) ? borrow_lock(&b->block->send_lock) : -ECONNRESET;
+    if (err)
+        return err == -ENOTRECOVERABLE ? -ECONNRESET : err;
+    ssize_t sent = send_locked(b, iov, n, flags);
+    pthread_mutex_unlock(&b->block->send_lock);
+    return sent;
+}
+
+size_t borrow_unsent(const struct borrow *b)
+{
+    if (!borrow_is_lent(b))
+        return 0;
+    return (size_t)(atomic_load(&b->block->head) - atomic_load(&b->block->acked));
+}
+
+/* --- receiving --- */
+
+/* Read in line; else passed over as soon as the application reads on. */
+uint64_t borrow_read_from(const struct borrow *b)
+{
+    uint64_t from = atomic_load(&b->block->consumed);
+    bool is_inline = atomic_load(&b->block->options) & SERVICE_OOB_INLINE;
+    return !is_inline && atomic_load(&b->block->mark) == from ? from + 1 : from;
+}
+
+/* A read stops before the urgent byte, and goes on with it, or behind it. */
+uint64_t borrow_read_until(const struct borrow *b, uint64_t from)
+{
+    uint64_t until = atomic_load_explicit(&b->block->produced, memory_order_acquire);
+    uint64_t mark = atomic_load(&b->block->mark);
+    return mark > from && mark < until ? mark : until > from ? until : from;
+}
+
+bool borrow_has_urgent(const struct borrow *b)
+{
+    const struct service_block *block = b->block;
+    uint64_t mark = atomic_load(&block->mark);
+    if (atomic_load(&block->flags) & SERVICE_URGENT_ANNOUNCED)
+        return true;
+    return mark != SERVICE_NO_MARK && mark >= atomic_load(&block->consumed) &&
+           atomic_load(&block->oob_taken) != mark + 1;
+}
+
+static ssize_t recv_urgent(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    struct service_block *block = b->block;
+    uint64_t mark = atomic_load(&block->mark);
+    if (atomic_load(&block->options) & SERVICE_OOB_INLINE || !borrow_has_urgent(b))
+        return -EINVAL;
+    if (mark == SERVICE_NO_MARK || mark < atomic_load(&block->consumed) ||
+        atomic_load(&block->oob_taken) == mark + 1)
+        return -EAGAIN; /* announced */
+    if (total_of(iov, n) == 0)
+        return 0;
+    while (iov->iov_len == 0)
+        iov++;
+    *(char *)iov->iov_base = (char)atomic_load(&block->mark_byte);
+    if (!(flags & MSG_PEEK))
+        atomic_store(&block->oob_taken, mark + 1);
+    return 1;
+}
+
+/* What the ring holds at the mark may be overwritten by now: the service keeps that byte. */
+static void copy_out(struct borrow *b, struct place *to, uint64_t from, size_t n)
+{
+    struct service_block *block = b->block;
+    char *ring = (char *)b->service->memory + block->rx_at;
+    if (atomic_load(&block->mark) == from && n > 0) {
+        char byte = (char)atomic_load(&block->mark_byte);
+        copy(to, &byte, 1, 0, 1, OUT_OF_RING);
+        from++;
+        n--;
+    }
+    copy(to, ring, block->rx_size, from, n, OUT_OF_RING);
+}
+
+static ssize_t recv_bytes(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    struct service_block *block = b->block;
+    bool has_ended = atomic_load(&block->flags) & SERVICE_RX_ENDED;
+    uint64_t from = borrow_read_from(b), there = borrow_read_until(b, from) - from;
+    size_t part = min_of(total_of(iov, n), there);
+    struct place to = {.iov = iov};
+    if (there == 0)
+        return has_ended || atomic_load(&block->shut) & SHUT_READ ? 0 : -EAGAIN;
+    if (there > block->rx_size)
+        return -ECONNRESET; /* no such thing can be, unless another program wrote there */
+    if (!(flags & MSG_TRUNC))
+        copy_out(b, &to, from, part);
+    if (borrow_state(b) == BORROW_RESET) /* meanwhile: what was copied may be another's */
+        return broken(b, 0);
+    if (flags & MSG_PEEK || part == 0)
+        return (ssize_t)part;
+    atomic_store(&block->consumed, from + part);
+    if (from + part >= atomic_load(&block->tell_at))
+        borrow_ring(b);
+    return (ssize_t)part;
+}
+
+static ssize_t recv_locked(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    switch (borrow_state(b)) {
+    case BORROW_NEGOTIATING:
+        return atomic_load(&b->block->shut) & SHUT_READ ? 0 : -EAGAIN;
+    case BORROW_TCP:
+        return -EOPNOTSUPP;
+    case BORROW_RESET:
+        return broken(b, 0);
+    case BORROW_SMCR:
+        break;
+    }
+    return flags & MSG_OOB ? recv_urgent(b, iov, n, flags) : recv_bytes(b, iov, n, flags);
+}
+
+ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    int err = borrow_is_lent(b) ? borrow_lock(&b->block->recv_lock) : -ECONNRESET;
+    if (err)
+        return err == -ENOTRECOVERABLE ? -ECONNRESET : err;
+    ssize_t got = recv_locked(b, iov, n, flags);
+    pthread_mutex_unlock(&b->block->recv_lock);
+    return got;
+}
+
+size_t borrow_readable(const struct borrow *b)
+{
+    if (borrow_state(b) != BORROW_SMCR)
+        return 0;
+    uint64_t from = borrow_read_from(b);
+    return (size_t)(borrow_read_until(b, from) - from);
+}
+
+bool borrow_at_mark(const struct borrow *b)
+{
+    uint64_t mark = atomic_load(&b->block->mark);
+    return mark != SERVICE_NO_MARK && mark == atomic_load(&b->block->consumed);
+}
+
+/* --- what poll() sees --- */
+
+static unsigned smcr_levels(const struct borrow *b)
+{
+    const struct service_block *block = b->block;
+    uint32_t flags = atomic_load(&block->flags), shut = atomic_load(&block->shut);
+    size_t readable = borrow_readable(b), room = room_of(block);
+    unsigned levels = 0;
+    if (flags & SERVICE_RX_ENDED || shut & SHUT_READ)
+        levels |= POLLIN | POLLRDHUP;
+    if (readable >= atomic_load(&block->rcvlowat) || (readable > 0 && readable >= block->rx_size))
+        levels |= POLLIN;
+    if (room >= block->tx_size / 3 || flags & SERVICE_WRITE_CLOSED || shut & SHUT_WRITE)
+        levels |= POLLOUT;
+    if (borrow_has_urgent(b))
+        levels |= POLLPRI;
+    if (levels & POLLRDHUP && shut & SHUT_WRITE)
+        levels |= POLLHUP;
+    return levels;
+}
+
+unsigned borrow_levels(const struct borrow *b)
+{
+    const unsigned all = POLLIN | POLLOUT | POLLRDHUP | POLLHUP;
+    switch (borrow_state(b)) {
+    case BORROW_NEGOTIATING:
+    case BORROW_TCP:
+        return 0;
+    case BORROW_SMCR:
+        if (atomic_load(&b->block->has_lost))
+            break;
+        return smcr_levels(b);
+    case BORROW_RESET:
+        break;
+    }
+    return all | (!borrow_is_lent(b) || atomic_load(&b->block->error) ? POLLERR : 0);
+}
+
+uint32_t borrow_in_edges(const struct borrow *b)
+{
+    return atomic_load(&b->block->in_edges);
+}
+
+uint32_t borrow_out_edges(const struct borrow *b)
+{
+    return atomic_load(&b->block->out_edges);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the program's half share: borrow_open.c (the service), borrow_conn.c (a connection's
+ * beginning and its options), borrow_data.c (its bytes), borrow_wait.c (waiting). They need the C library
+ * and nothing of nornic but base/high_fd.h, which is inline: they are part of the library that is
+ * preloaded. */
+#ifndef NORNIC_SERVICE_BORROW_INNER_H
+#define NORNIC_SERVICE_BORROW_INNER_H
+
+#include "service/borrow.h"
+#include "service/control.h"
+
+/* A service as this process knows it. Never freed: connections of one that has gone still name it. */
+struct borrow_service {
+    void *memory;
+    int doorbell; /* the eventfd that wakes it; for good, since threads may be about to write to it */
+    int pid;
+    struct borrow *by_slot[SERVICE_CONNS]; /* those that this process has */
+};
+
+struct borrow {
+    struct borrow_service *service;
+    struct service_block *block;
+    uint32_t slot, generation;
+    unsigned refs;
+    struct borrow *next_free;
+};
+
+/* The kernel says so, in the memory. */
+static inline bool borrow_has_died(const struct borrow_service *service)
+{
+    return !service_lock_is_held(&((struct service_head *)service->memory)->alive);
+}
+
+/* It is still the connection that this process borrowed. */
+static inline bool borrow_is_lent(const struct borrow *b)
+{
+    return !borrow_has_died(b->service) &&
+           atomic_load_explicit(&b->block->generation, memory_order_acquire) == b->generation;
+}
+
+/* --- borrow_open.c --- */
+
+/* The service that is open; NULL: none. */
+struct borrow_service *borrow_service(void);
+/* Asks the service one thing and waits for the answer, five seconds at most. `fd` goes with it (-1: none);
+ * what comes with the answer into `fds` (SERVICE_MAX_FDS, -1: none), close-on-exec. 0: `*answer` is there;
+ * or -errno. */
+int borrow_ask(struct service_request *request, int fd, struct service_answer *answer, int *fds);
+/* In the child of fork(): lets go of what is the parent's. */
+void borrow_forget_control(void);
+
+/* --- borrow_conn.c --- */
+
+/* Takes one of the two locks of a connection. 0 or -errno: its owner died and it cannot be repaired, or a
+ * signal handler asks for what the thread it interrupted has. */
+int borrow_lock(pthread_mutex_t *lock);
+/* Tells the service that there is something to do. */
+void borrow_ring(const struct borrow *b);
+
+/* --- borrow_data.c --- */
+
+/* Where reading goes on: behind an urgent byte that is not to come in line. */
+uint64_t borrow_read_from(const struct borrow *b);
+/* Bytes that the next read could take: to the end of what has come, or to the urgent byte. */
+uint64_t borrow_read_until(const struct borrow *b, uint64_t from);
+/* An urgent byte is announced or there, and was neither read nor passed. */
+bool borrow_has_urgent(const struct borrow *b);
+
+#endif

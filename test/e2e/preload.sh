@@ -1,0 +1,235 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic run --smc` and the library that it loads before the C library: what a socket does, step by step, beside one of
+# the kernel (test/preload/probe.py), and programs of others (test/preload/programs).
+# Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+build=$(realpath "${BUILD:-build}")
+library=$build/lib/libnornic-sockets.so
+double=$build/test/preload/sockets-over-tcp.so
+
+if [[ $build == *san-* ]]; then
+    skip preload "a sanitizer has to be in the program itself, and these are Debian's"
+    exit $status
+fi
+
+# --- the command line ---
+refused() { # NAME PATTERN ARGS...
+    local name=$1 pattern=$2
+    shift 2
+    run "$nornic" run "$@" -- echo ran
+    if [ $rc = 2 ] && [ -z "$out" ] && [[ $err == *"$pattern"* ]]; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+refused service_without_smc "--service is for programs with TCP sockets: say --smc" --service "$tmp/x"
+refused ueid_without_smc "--ueid is for programs" --ueid NORNIC
+refused smc_with_loss "loses no frames on purpose" --smc --loss 1%
+refused smc_no_interface "nn-none" --smc --port udp:nn-none --service "$tmp/x"
+refused smc_bad_peers "--peers nowhere" --smc --port udp:lo --service "$tmp/x" --peers 192.0.2.1,nowhere
+refused smc_bad_ueid "--ueid lower" --smc --port udp:lo --service "$tmp/x" --ueid lower
+refused smc_no_directory "$tmp/none/x" --smc --port udp:lo --service "$tmp/none/x"
+
+# --- what is exported is what the map says, and nothing else is needed than the C library ---
+wanted=$(sed -n '/^global:/,/^local:/{/:$/d;p}' preload/sockets.map | tr -d ' ' | tr ';' '\n' | sed '/^$/d' | sort)
+exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | sort)
+if [ "$wanted" = "$exported" ]; then ok exports; else notok exports "$(diff <(echo "$wanted") <(echo "$exported"))"; fi
+needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc|ld-linux.*|libgcc_s|libpthread)\.so')
+if [ -z "$needed" ]; then ok needs_libc_alone; else notok needs_libc_alone "$needed"; fi
+
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip probe "$why"
+    exit $status
+fi
+ns_make lo || { notok namespaces "cannot make one"; exit 1; }
+in_lo=(ip netns exec "nn-$$-lo")
+
+# probe PORT FILE COMMAND...: the steps over loopback, both ends under COMMAND, to FILE
+probe() {
+    local port=$1 file=$2 peer i
+    shift 2
+    timeout 280 "${in_lo[@]}" "$@" python3 test/preload/probe.py peer "$port" >"$file.peer" 2>&1 &
+    peer=$!
+    for ((i = 0; i < 200; i++)); do grep -q ready "$file.peer" && break; sleep 0.1; done
+    timeout 260 "${in_lo[@]}" "$@" python3 test/preload/probe.py 127.0.0.1 "$port" >"$file" 2>"$file.err"
+    kill "$peer"
+}
+steps=$(grep -c '^@step' test/preload/probe.py)
+# same NAME FILE [ALLOWED...]: the lines are those of the kernel's TCP, but for the steps that are allowed to differ,
+# which must differ
+same() {
+    local name=$1 file=$2 differ
+    shift 2
+    differ=$(diff "$tmp/tcp" "$file" | sed -n 's/^[<>] \([a-z_0-9]*\):.*/\1/p' | sort -u | paste -sd' ')
+    if [ "$(wc -l <"$file")" = "$steps" ] && [ "$differ" = "$*" ]; then ok "$name"
+    else notok "$name" "differs in: $differ; expected: $*; $(diff "$tmp/tcp" "$file" | head -20)"; fi
+}
+
+# --- beside the kernel, with the kernel in the place of the service: all that differs is the library's ---
+probe 7000 "$tmp/tcp" env &
+probe 7001 "$tmp/lent" env LD_PRELOAD="$double" NORNIC_SMC=double:lent &
+probe 7002 "$tmp/late" env LD_PRELOAD="$double" NORNIC_SMC=double:late &
+probe 7003 "$tmp/fallback" env LD_PRELOAD="$double" NORNIC_SMC=double:fallback &
+wait
+if [ "$(wc -l <"$tmp/tcp")" = "$steps" ]; then ok "probe_of_tcp"; else notok probe_of_tcp "$(tail -3 "$tmp/tcp")"; fi
+# the double waits by ppoll(), which no signal handler restarts
+same double_lent "$tmp/lent" signal_restarts
+same double_late "$tmp/late" signal_restarts
+same double_fallback "$tmp/fallback"
+
+# --- without a service ---
+run "${in_lo[@]}" env LD_PRELOAD="$library" NORNIC_SMC="$tmp/nobody" NORNIC_TRACE=1 python3 -c '
+import socket
+with socket.create_server(("127.0.0.1", 0)) as l, socket.create_connection(l.getsockname()) as c:
+    s, _ = l.accept()
+    c.sendall(b"plain")
+    print(s.recv(10))'
+if [ $rc = 0 ] && [[ $out == *plain* ]] && one_sentence "$err" "no service for SMC-R at $tmp/nobody"; then ok no_service
+else notok no_service "exit status $rc: $out $err"; fi
+BUILD=$build NORNIC=$nornic PROGRAMS_CAPTURE=no test/preload/programs none socat nginx redis threads
+[ $? = 0 ] || status=1
+
+# --- by SMC-R, the service started on demand ---
+veth_make 9000 || { notok namespaces "cannot make them"; exit 1; }
+under_a=("$nornic" run --smc --service "$tmp/a.smc" --port udp:nna --capture "$tmp/a.pcapng" --)
+under_b=("$nornic" run --smc --service "$tmp/b.smc" --port udp:nnb --)
+# its process, as `nornic smc stat` knows it
+service_of() {
+    "$nornic" smc stat --json | python3 -c 'import json, sys
+print(*(p["pid"] for p in json.load(sys.stdin)["processes"] if "--socket " + sys.argv[1] in p["command"]))' "$1"
+}
+start timeout 280 "${in_a[@]}" "${under_a[@]}" python3 test/preload/probe.py peer 7900
+listening "$ns_a" 7900 || notok smc_peer "$(cat "$tmp/server.err")"
+timeout 260 "${in_b[@]}" "${under_b[@]}" python3 test/preload/probe.py 10.77.0.1 7900 >"$tmp/smc" 2>"$tmp/smc.err"
+service_a=$(service_of "$tmp/a.smc") service_b=$(service_of "$tmp/b.smc")
+e2e_pids+=($service_a $service_b)
+same smc_probe "$tmp/smc" $(sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' docs/smc.md | sort)
+kill "$server"
+finish
+moved=$("$nornic" smc stat --json --pid "$service_b" | python3 -c 'import json, sys
+c = json.load(sys.stdin)["processes"][0]["counters"]
+print(c["conns_smc"] > 100 and c["conns_fallback"] == 0 and c["tx_bytes"] > 1000000)')
+if [ "$moved" = True ]; then ok smc_by_rdma; else notok smc_by_rdma "$("$nornic" smc stat --pid "$service_b")"; fi
+
+# who is in the cgroup and will not be lent offers nothing, so the peer waits for nothing
+cat >"$tmp/plain.py" <<'END'
+import socket, sys
+s = socket.socket()
+if sys.argv[1] == "option":
+    s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+s.connect(("10.77.0.1", 7902))
+s.sendall(b"plain TCP, and no CLC message")
+print(s.recv(100))
+END
+start "${in_a[@]}" "${under_a[@]}" python3 test/preload/echo.py threads 7902
+listening "$ns_a" 7902
+for who in "option env" "library_missing env -u LD_PRELOAD"; do
+    read -r name words <<<"$who"
+    run "${in_b[@]}" "${under_b[@]}" $words python3 "$tmp/plain.py" "$name"
+    if [ $rc = 0 ] && [[ $out == *"no CLC message"* ]]; then ok "stays_tcp_$name"
+    else notok "stays_tcp_$name" "$rc: $out $err"; fi
+done
+kill "$server"
+finish
+
+# the service dies: who waits hears of it, by every way of waiting
+start "${in_a[@]}" "${under_a[@]}" python3 test/preload/echo.py threads 7901
+listening "$ns_a" 7901
+cat >"$tmp/waits.py" <<'END'
+import errno, os, select, signal, socket, sys, threading
+def connection():
+    s = socket.create_connection(("10.77.0.1", 7901))
+    s.sendall(b"x")
+    assert s.recv(1) == b"x"
+    return s
+def receive(s):
+    try:
+        return s.recv(1)
+    except OSError as e:
+        return errno.errorcode[e.errno]
+def polled(s):
+    p = select.poll()
+    p.register(s, select.POLLIN)
+    return bool(p.poll(20000)) and receive(s)
+def epolled(s):
+    e = select.epoll()
+    e.register(s, select.EPOLLIN | select.EPOLLET)
+    while not (r := receive(s) if e.poll(20) else "timeout"):
+        pass
+    return r
+ways = [receive, polled, epolled, lambda s: bool(select.select([s], [], [], 20)[0]) and receive(s)]
+out = {}
+threads = [threading.Thread(target=lambda i=i, s=connection(): out.__setitem__(i, ways[i](s)))
+           for i in range(len(ways))]
+for t in threads:
+    t.start()
+threading.Event().wait(0.3)
+os.kill(int(sys.argv[1]), signal.SIGKILL)
+for t in threads:
+    t.join(25)
+print([out.get(i) for i in range(len(ways))])
+END
+run "${in_b[@]}" "${under_b[@]}" python3 "$tmp/waits.py" "$service_b"
+if [ "$out" = "['ECONNRESET', 'ECONNRESET', 'ECONNRESET', 'ECONNRESET']" ]; then ok service_killed
+else notok service_killed "$rc: $out $err"; fi
+run "${in_b[@]}" "${under_b[@]}" python3 test/preload/echo.py client 10.77.0.1 7901 5
+if [ $rc = 0 ]; then ok service_again; else notok service_again "$rc: $out $err"; fi
+service_b=$(service_of "$tmp/b.smc")
+# one that is dying holds its path, and answers no more: the next is waited for
+cat >"$tmp/dying.py" <<'END'
+import fcntl, os, socket, sys, time
+lock = open(sys.argv[1] + ".lock", "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+    s.bind(sys.argv[1])
+print("dying", flush=True)
+time.sleep(1)
+END
+python3 "$tmp/dying.py" "$tmp/c.smc" >"$tmp/dying" &
+for ((i = 0; i < 100; i++)); do grep -q dying "$tmp/dying" && break; sleep 0.1; done
+run "${in_b[@]}" "$nornic" run --smc --service "$tmp/c.smc" --port udp:nnb -- echo ran
+if [ $rc = 0 ] && [ "$out" = ran ]; then ok service_waited_for; else notok service_waited_for "$rc: $out $err"; fi
+e2e_pids+=($(service_of "$tmp/c.smc"))
+# and where the program knows the next service before it looks again: what the first had lent is reset all the same,
+# and what the next lends is watched
+cat >"$tmp/next.py" <<'END'
+import os, select, signal, socket, subprocess, sys, time
+def connection():
+    s = socket.create_connection(("10.77.0.1", 7901))
+    s.sendall(b"x")
+    assert s.recv(1) == b"x"
+    return s
+s, e = connection(), select.epoll()
+e.register(s, select.EPOLLIN)
+assert e.poll(0) == []
+os.kill(int(sys.argv[1]), signal.SIGKILL)
+time.sleep(1.2)  # as long as it waits before it asks again
+env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "NORNIC_SMC")}
+subprocess.run(sys.argv[2:] + ["true"], env=env, check=True)
+t = connection()
+e.register(t, select.EPOLLIN)
+print([fd == s.fileno() and bool(events & select.EPOLLHUP) for fd, events in e.poll(20)])
+e.unregister(s)
+before = time.process_time()
+print(e.poll(2), time.process_time() - before < 0.5)
+END
+run timeout 60 "${in_b[@]}" "${under_b[@]}" python3 "$tmp/next.py" "$service_b" "${under_b[@]}"
+if [ "$out" = "[True]"$'\n'"[] True" ]; then ok service_replaced; else notok service_replaced "$rc: $out $err"; fi
+service_b=$(service_of "$tmp/b.smc")
+e2e_pids+=($service_b)
+kill "$server"
+finish
+kill -TERM "$service_a"
+for ((i = 0; i < 100; i++)); do kill -0 "$service_a" 2>/dev/null || break; sleep 0.1; done
+run "$nornic" verify "$tmp/a.pcapng"
+if [ $rc = 0 ]; then ok smc_capture; else notok smc_capture "$(echo "$out$err" | tail -3)"; fi
+
+BUILD=$build NORNIC=$nornic PROGRAMS_CAPTURE=no SELFTEST_ROWS="poll sendfile peek_again server_stops" \
+    test/preload/programs smc nginx redis mptcp_connect
+[ $? = 0 ] || status=1
+for mode in server client; do
+    BUILD=$build NORNIC=$nornic PROGRAMS_CAPTURE=no test/preload/programs $mode socat
+    [ $? = 0 ] || status=1
+done
+exit $status

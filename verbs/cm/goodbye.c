@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a process that has connections left. A kernel ends them when their descriptor is closed; here
+ * the peer would ask a process that is no more, until its patience ends (qperf's server returns from main()
+ * with its connection, and its client would wait 4.8 seconds in each test).
+ * Who ends by _exit() or a signal says nothing. */
+#include "verbs/cm/cma.h"
+#include "verbs/last_words.h"
+
+#define GOODBYE_NS (200 * NS_PER_MS)
+
+static LIST_HEAD(cma_id_list, cma_id) met = LIST_HEAD_INITIALIZER(met);
+
+void cma_meet(struct cma_id *id)
+{
+    cma_lock();
+    if (!id->has_met) {
+        LIST_INSERT_HEAD(&met, id, of_met);
+        id->has_met = true;
+    }
+    cma_unlock();
+}
+
+void cma_part(struct cma_id *id)
+{
+    cma_lock();
+    if (id->has_met)
+        LIST_REMOVE(id, of_met);
+    id->has_met = false;
+    cma_unlock();
+}
+
+static void *part_from_all(void *unused)
+{
+    struct cma_id *id;
+    (void)unused;
+    cma_lock();
+    for (id = LIST_FIRST(&met); id; id = LIST_NEXT(id, of_met))
+        if (!verbs_is_inherited(id->base.verbs))
+            (void)nornic_cm_id_disconnect(id->nornic); /* refused where the end has come already */
+    cma_unlock();
+    return NULL;
+}
+
+static __attribute__((destructor)) void say_goodbye(void)
+{
+    if (!LIST_EMPTY(&met))
+        verbs_last_words(part_from_all, GOODBYE_NS);
+}
