@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -59,10 +58,13 @@ static int try_slot(struct net_share *share, unsigned slot)
     share->slot = slot;
     share->said = (struct net_share_record){.pid = 0};
     net_share_say(share);
-    share->hand_fd = share->is_unsaid ? -EIO : net_share_hand_open(&share->table, &share->dir, share->slot);
-    if (share->hand_fd >= 0)
+    share->hand_fd = share->is_unsaid
+                         ? -EIO
+                         : net_share_hand_open(&share->table, &share->dir, share->slot, NET_SHARE_DOOR);
+    err = share->hand_fd < 0 ? share->hand_fd : net_share_news_open(share);
+    if (!err)
         return 0;
-    err = share->hand_fd;
+    net_share_news_close(share);
     drop_slot(share);
     return err;
 }
@@ -106,12 +108,9 @@ static void introduce(struct net_share *share)
     name_program(&share->own);
 }
 
-/* What was news is so no more. To close it takes 15 ms, and seconds on a busy machine, since the kernel waits
- * for all who look at such things: so it is the last, and nobody waits for it. */
 static void free_share(struct net_share *share)
 {
-    if (share->news_fd >= 0)
-        close(share->news_fd);
+    net_share_news_close(share);
     free(share->view.records);
     free(share);
 }
@@ -122,6 +121,7 @@ static void close_table(struct net_share *share, bool is_locked)
     if (is_locked) {
         drop_slot(share);
         net_share_bury(share);
+        net_share_tell(share);
         if (!net_share_table_has_leases(&share->table))
             net_share_table_remove(&share->table);
     }
@@ -134,11 +134,8 @@ static struct net_share *make_share(void)
     if (!share)
         return NULL;
     share->slot = NET_SHARE_NOBODY;
-    share->hand_fd = -1;
-    share->trial_at_ns = share->look_at_ns = share->renew_at_ns = NET_TIME_NONE;
-    /* Before the table: files of a killed process are closed in the order of their numbers, and the leases
-     * are not to wait for this one. Without it packets that go astray are the news. */
-    share->news_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    share->hand_fd = share->bell_fd = share->watch_fd = share->neighbour_fd = -1;
+    share->trial_at_ns = share->renew_at_ns = NET_TIME_NONE;
     share->view.records = calloc(NET_SHARE_SLOTS, sizeof *share->view.records);
     if (share->view.records)
         return share;
@@ -170,7 +167,7 @@ int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_err
         free_share(share);
         return err;
     }
-    inotify_add_watch(share->news_fd, share->table.path, IN_MODIFY | IN_CLOSE_WRITE);
+    net_share_tell(share);
     net_share_table_unlock(&share->table);
     *out = share;
     return 0;
@@ -250,7 +247,8 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
     int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
     if (err)
         return net_error_set(why, -err, "another process keeps %s locked", share->table.path);
-    net_share_refresh(share);
+    if (net_share_refresh(share))
+        net_share_say(share); /* which others may have to hear, who could lend a socket */
     int fd = open_socket(share, addr, ifindex, scope, why);
     if (fd >= 0) {
         net_share_table_keep(&share->table, fd);
@@ -373,28 +371,21 @@ bool net_share_is_alone(const struct net_share *share)
 unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS])
 {
     fds[0] = share->hand_fd;
-    fds[1] = share->news_fd;
-    return share->news_fd >= 0 ? 2 : 1;
+    fds[1] = share->watch_fd;
+    return NET_SHARE_FDS;
 }
 
 uint64_t net_share_deadline_ns(const struct net_share *share)
 {
-    return min_u64(min_u64(min_u64(share->trial_at_ns, share->look_at_ns), share->renew_at_ns),
+    return min_u64(min_u64(share->trial_at_ns, share->renew_at_ns),
                    share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
-}
-
-static bool is_time_to_look(struct net_share *share)
-{
-    bool is_time = share->now_ns >= share->look_at_ns, has_news = net_share_has_news(share);
-    if (!has_news && is_time)
-        share->look_at_ns = NET_TIME_NONE;
-    return has_news || is_time || share->now_ns >= share->trial_at_ns;
 }
 
 void net_share_round(struct net_share *share, uint64_t now_ns)
 {
     share->now_ns = now_ns;
-    if (is_time_to_look(share) && net_share_refresh(share) && !share->is_unsaid)
+    bool is_time_to_look = net_share_has_news(share) || now_ns >= share->trial_at_ns;
+    if (is_time_to_look && net_share_refresh(share) && !share->is_unsaid)
         net_share_say_soon(share);
     net_share_trial_step(share);
     if (!share->is_unsaid || now_ns < share->say_at_ns)

@@ -6,9 +6,8 @@
  * What the filter returns is an index in the group: the order of joining, but that the last takes the place
  * of one that leaves. Nobody tells a process its index, and two that die together leave in an order that
  * nobody has seen. So a process finds out: a packet to queue pair 0, which no RoCE packet is for, comes by
- * the filter to the index that it names. Whoever sees that another one came, left or died (inotify says that
- * the table was written to, or closed by a process's end), or gets a packet for another, tries its index,
- * writes what it has found into the table, and makes the filter anew. Meanwhile what reaches the wrong
+ * the filter to the index that it names. Whoever hears that another one came, left or died
+ * (net/share_news.c), or gets a packet for another, tries its index, writes what it has found into the table, and makes the filter anew. Meanwhile what reaches the wrong
  * process is handed over (net/share_hand.h): the filter is for speed, and wrong answers it cannot cause,
  * since a process takes what is its own and nothing else.
  *
@@ -72,7 +71,7 @@ bool net_share_is_alone(const struct net_share *share);
 unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS]);
 /* When it is due otherwise; NET_TIME_NONE: never. */
 uint64_t net_share_deadline_ns(const struct net_share *share);
-/* Looks at what has changed, and at trials. Costs a system call. */
+/* Looks at what has changed, and at trials. Costs two system calls, or three where there are others. */
 void net_share_round(struct net_share *share, uint64_t now_ns);
 
 /* Sorts what came to the socket of an address: packets of other processes are handed over, and what is left

@@ -11,6 +11,7 @@
 
 #include "net/ipv4.h"
 
+#define RINGS_MAX      64  /* at a time: who rings without end is not waited for */
 #define TRAIN_PKTS_MAX 128 /* UDP_MAX_SEGMENTS of linux/udp.h; before Linux 6.9 64 */
 
 /* The message as it passes between processes of one machine. */
@@ -27,17 +28,20 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-static bool name_socket(const struct net_share_table *table, unsigned slot, struct sockaddr_un *out)
+static bool name_socket(const struct net_share_table *table, unsigned slot, enum net_share_door door,
+                        struct sockaddr_un *out)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int len = snprintf(out->sun_path, sizeof out->sun_path, "%s.%u", table->path, slot);
+    int len = snprintf(out->sun_path, sizeof out->sun_path, "%s.%u%s", table->path, slot,
+                       door == NET_SHARE_BELL ? "b" : "");
     return len > 0 && (size_t)len < sizeof out->sun_path;
 }
 
-int net_share_hand_open(const struct net_share_table *table, const struct net_share_dir *dir, unsigned slot)
+int net_share_hand_open(const struct net_share_table *table, const struct net_share_dir *dir, unsigned slot,
+                        enum net_share_door door)
 {
     struct sockaddr_un name;
-    if (!name_socket(table, slot, &name))
+    if (!name_socket(table, slot, door, &name))
         return -ENAMETOOLONG;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
@@ -55,14 +59,33 @@ int net_share_hand_open(const struct net_share_table *table, const struct net_sh
 void net_share_hand_remove(const struct net_share_table *table, unsigned slot)
 {
     struct sockaddr_un name;
-    if (name_socket(table, slot, &name))
+    if (name_socket(table, slot, NET_SHARE_DOOR, &name))
         unlink(name.sun_path);
+    if (name_socket(table, slot, NET_SHARE_BELL, &name))
+        unlink(name.sun_path);
+}
+
+void net_share_hand_ring(int fd, const struct net_share_table *table, unsigned slot)
+{
+    struct sockaddr_un name;
+    if (name_socket(table, slot, NET_SHARE_BELL, &name))
+        (void)!sendto(fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&name, sizeof name);
+}
+
+bool net_share_hand_rang(int fd)
+{
+    char word;
+    bool has_rung = false;
+    for (unsigned i = 0; i < RINGS_MAX && recv(fd, &word, sizeof word, MSG_DONTWAIT) >= 0; i++)
+        has_rung = true;
+    return has_rung;
 }
 
 bool net_share_hand_connect(int fd, const struct net_share_table *table, unsigned slot)
 {
     struct sockaddr_un name;
-    return name_socket(table, slot, &name) && connect(fd, (struct sockaddr *)&name, sizeof name) == 0;
+    return name_socket(table, slot, NET_SHARE_DOOR, &name) &&
+           connect(fd, (struct sockaddr *)&name, sizeof name) == 0;
 }
 
 bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned slot,
@@ -87,7 +110,7 @@ bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned s
     union control control = {.bytes = {0}};
     struct msghdr m = {
         .msg_name = &name, .msg_namelen = sizeof name, .msg_iov = parts, .msg_iovlen = payload ? 2 : 1};
-    if (!name_socket(table, slot, &name))
+    if (!name_socket(table, slot, NET_SHARE_DOOR, &name))
         return false;
     if (message->word == NET_SHARE_SOCKET) {
         m.msg_control = &control;

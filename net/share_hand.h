@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How processes that share an address hand each other what reached the wrong one: a datagram socket for each
+/* How processes that share an address hand each other what reached the wrong one: datagram sockets of each
  * slot beside the table, which those may write to who may be in its directory. A message is a packet or a
  * train with what came along with it, or a question. What finds no room is dropped, as a network drops.
  * Internal to net/. */
@@ -32,15 +32,25 @@ struct net_share_message {
     int fd;                         /* of SOCKET: the receiver's; else -1 */
 };
 
-/* Opens the socket of a slot that the caller has leased; what a former holder has left is removed. A
- * descriptor, or -errno. */
-int net_share_hand_open(const struct net_share_table *table, const struct net_share_dir *dir, unsigned slot);
+/* The sockets of a slot: one for messages, and one by which it hears only that there is news, as messages
+ * could fill the other. */
+enum net_share_door { NET_SHARE_DOOR, NET_SHARE_BELL };
 
-/* Removes the name of a slot's socket. */
+/* Opens one of the sockets of a slot that the caller has leased; what a former holder has left is removed. A
+ * descriptor, or -errno. */
+int net_share_hand_open(const struct net_share_table *table, const struct net_share_dir *dir, unsigned slot,
+                        enum net_share_door door);
+
+/* Removes the names of a slot's sockets. */
 void net_share_hand_remove(const struct net_share_table *table, unsigned slot);
 
 /* From then on `fd` receives from the holder of a slot only. False: nobody is there. */
 bool net_share_hand_connect(int fd, const struct net_share_table *table, unsigned slot);
+
+/* Rings at the holder of a slot. Where the bell rings already, that is as good. */
+void net_share_hand_ring(int fd, const struct net_share_table *table, unsigned slot);
+/* The bell rang. */
+bool net_share_hand_rang(int fd);
 
 /* Sends a message from `fd` to the holder of a slot, with the payload that its arrival speaks of. False:
  * there was no room, or nobody. */

@@ -18,8 +18,11 @@ struct net_share {
     struct net_share_dir dir;
     struct net_share_table table;
     unsigned slot;
-    int hand_fd, news_fd;                              /* news_fd: inotify, or -1 */
-    uint64_t look_at_ns;                               /* once more at what was news; NET_TIME_NONE: no */
+    int hand_fd, bell_fd;                              /* net/share_hand.h */
+    int watch_fd;                                      /* epoll: of bell_fd and neighbour_fd */
+    int neighbour_fd;                                  /* pidfd of the next one's process, or -1 */
+    uint64_t neighbour_ns;                             /* when the next one was opened; 0: there is none */
+    uint64_t seen_writes;                              /* of the table, when it was read */
     uint64_t renew_at_ns;                              /* net_share_renew(); NET_TIME_NONE: none is needed */
     struct net_share_record own;                       /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
@@ -67,11 +70,20 @@ static inline void net_share_trial_begin(struct net_share *share)
 /* Nothing comes to a site's socket any more, and what had come for others is handed over. */
 void net_share_empty(struct net_share *share, uint32_t site);
 
-/* --- share_view.c --- */
+/* --- share_news.c --- */
 
-/* The table was written to, or a process has closed it; it will be looked at once more, as who closes it is
- * heard of before its locks are gone. */
+/* Opens what the process hears by, of the slot that it has leased. 0 or -errno. And closes it, also half
+ * opened. */
+int net_share_news_open(struct net_share *share);
+void net_share_news_close(struct net_share *share);
+/* The table has been written to: tells the others. */
+void net_share_tell(const struct net_share *share);
+/* The table may say something else than when it was read. */
 bool net_share_has_news(struct net_share *share);
+/* The view is new: watches who is next in it. */
+void net_share_watch_next(struct net_share *share);
+
+/* --- share_view.c --- */
 
 /* Reads the table. True: somebody has died, and is to be buried. */
 bool net_share_refresh(struct net_share *share);

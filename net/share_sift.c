@@ -84,7 +84,7 @@ static bool is_view_old(struct net_share *share, unsigned whose)
 {
     if (share->now_ns - share->seen_ns >= VIEW_NS)
         return true;
-    return whose == NET_SHARE_NOBODY && (share->news_fd < 0 || net_share_has_news(share));
+    return whose == NET_SHARE_NOBODY && net_share_has_news(share);
 }
 
 static unsigned look_whose(struct sifting *s, const uint8_t *packet, uint32_t bytes)

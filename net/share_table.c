@@ -26,7 +26,8 @@
 #define OPEN_TRIES 16
 #define READ_TRIES 4
 #define TABLE_LOCK NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
-#define RECORDS_AT 256             /* behind a byte for each slot that has a record */
+#define WRITES_AT  256             /* behind a byte for each slot that has a record: how often was written */
+#define RECORDS_AT (WRITES_AT + sizeof(uint64_t))
 #define RETRY_NS   500000
 
 static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
@@ -90,7 +91,7 @@ static int check_file(const struct net_share_dir *dir, int fd)
 static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
     table->last_fd = -1;
-    snprintf(table->path, sizeof table->path, "%s/roce2-%" PRIx64, dir->path, namespace_id());
+    snprintf(table->path, sizeof table->path, "%s/roce3-%" PRIx64, dir->path, namespace_id());
 }
 
 static int try_open(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
@@ -221,6 +222,12 @@ static uint32_t sum_of(const struct net_share_record *record)
     return (uint32_t)(sum ^ sum >> 32);
 }
 
+uint64_t net_share_table_writes(const struct net_share_table *table)
+{
+    uint64_t writes;
+    return pread(table->fd, &writes, sizeof writes, WRITES_AT) == sizeof writes ? writes : 0;
+}
+
 /* Reads and writes of one file are not kept apart by the kernel. */
 static bool read_whole(const struct net_share_table *table, unsigned slot, struct net_share_record *out)
 {
@@ -261,7 +268,12 @@ int net_share_table_write(struct net_share_table *table, unsigned slot, const st
     ssize_t put = pwrite(table->fd, &what, sizeof what, record_at(slot));
     if (put == sizeof what)
         put = pwrite(table->fd, &is_used, 1, (off_t)slot) == 1 ? (ssize_t)sizeof what : -1;
-    return put == sizeof what ? 0 : put < 0 ? -errno : -ENOSPC;
+    int err = put == sizeof what ? 0 : put < 0 ? -errno : -ENOSPC;
+    /* The last, so that who reads the new number reads the rest as well. */
+    uint64_t writes = net_share_table_writes(table) + 1;
+    if (pwrite(table->fd, &writes, sizeof writes, WRITES_AT) != sizeof writes && !err)
+        err = -ENOSPC;
+    return err;
 }
 
 void net_share_table_remove(struct net_share_table *table)

@@ -88,6 +88,9 @@ bool net_share_table_read(const struct net_share_table *table, unsigned slot, st
 int net_share_table_write(struct net_share_table *table, unsigned slot,
                           const struct net_share_record *record);
 
+/* How often the table was written to, by anybody: another number says that there is something to read. */
+uint64_t net_share_table_writes(const struct net_share_table *table);
+
 /* Removes the file: under the lock, by one who sees that no slot is leased. */
 void net_share_table_remove(struct net_share_table *table);
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a process knows of the others, and what they know of it. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "net/share_filter.h"
 #include "net/share_hand.h"
 #include "net/share_inner.h"
-
-#define LOOK_AGAIN_NS (5 * NS_PER_MS)
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -29,22 +25,12 @@ static uint64_t sign(const struct net_share *share)
     return hash;
 }
 
-bool net_share_has_news(struct net_share *share)
-{
-    char events[4096];
-    bool has_news = false;
-    while (share->news_fd >= 0 && read(share->news_fd, events, sizeof events) > 0)
-        has_news = true;
-    if (has_news)
-        share->look_at_ns = share->now_ns + LOOK_AGAIN_NS;
-    return has_news;
-}
-
 bool net_share_refresh(struct net_share *share)
 {
     uint8_t used[NET_SHARE_SLOTS];
     struct net_share_view *view = &share->view;
     bool has_dead = false;
+    share->seen_writes = net_share_table_writes(&share->table);
     net_share_table_used(&share->table, used);
     view->count = 0;
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
@@ -60,6 +46,7 @@ bool net_share_refresh(struct net_share *share)
             view->slots[view->count++] = (uint8_t)slot;
     }
     share->seen_ns = share->now_ns;
+    net_share_watch_next(share);
     uint64_t signature = sign(share);
     if (signature != share->signature) {
         share->signature = signature;
@@ -102,6 +89,8 @@ void net_share_say(struct net_share *share)
     bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     if (is_news && net_share_table_write(&share->table, share->slot, &share->own) == 0)
         share->said = share->own;
+    if (has_buried || is_news)
+        net_share_tell(share);
     share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     net_share_refresh(share);
     if (!has_buried && !is_news && !share->is_filter_suspect)

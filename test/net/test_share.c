@@ -184,6 +184,31 @@ Test(share, the_dead_are_found_and_buried)
     expect_right();
 }
 
+static bool wakes(unsigned i)
+{
+    int own[NET_SHARE_FDS];
+    struct pollfd polled[NET_SHARE_FDS];
+    unsigned count = net_share_fds(members[i], own);
+    for (unsigned k = 0; k < count; k++)
+        polled[k] = (struct pollfd){.fd = own[k], .events = POLLIN};
+    return poll(polled, count, 0) > 0;
+}
+
+Test(share, who_sleeps_hears_who_comes_and_goes)
+{
+    leave(4);
+    settle();
+    cr_expect_not(wakes(0));
+    join(4);
+    cr_expect(wakes(0), "somebody has come");
+    settle();
+    cr_expect_not(wakes(0));
+    leave(4);
+    cr_expect(wakes(0), "somebody has gone");
+    settle();
+    cr_expect_not(wakes(0));
+}
+
 /* With a filter that is wrong about everybody packets arrive all the same, and the filter is made right. */
 Test(share, what_goes_astray_is_handed_over)
 {

@@ -208,7 +208,7 @@ Test(share_table, half_a_record_is_none)
     struct net_share_record said = {.pid = 1, .place_count = 1, .service_count = 2}, read;
     cr_assert_eq(net_share_table_write(&table, 17, &said), 0);
     cr_assert(net_share_table_read(&table, 17, &read));
-    off_t at = 256 + 17 * (off_t)sizeof said;
+    off_t at = 264 + 17 * (off_t)sizeof said;
     for (size_t i = 0; i < sizeof said; i += 97) {
         uint8_t byte, wrong;
         cr_assert_eq(pread(table.fd, &byte, 1, at + (off_t)i), 1);
