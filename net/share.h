@@ -7,9 +7,10 @@
  * of one that leaves. Nobody tells a process its index, and two that die together leave in an order that
  * nobody has seen. So a process finds out: a packet to queue pair 0, which no RoCE packet is for, comes by
  * the filter to the index that it names. Whoever hears that another one came, left or died
- * (net/share_news.c), or gets a packet for another, tries its index, writes what it has found into the table, and makes the filter anew. Meanwhile what reaches the wrong
- * process is handed over (net/share_hand.h): the filter is for speed, and wrong answers it cannot cause,
- * since a process takes what is its own and nothing else.
+ * (net/share_news.c), or gets a packet for another, tries its index, writes what it has found into the table,
+ * and makes the filter anew. Meanwhile what reaches the wrong process is handed over (net/share_hand.h):
+ * the filter is for speed, and wrong answers it cannot cause, since a process takes what is its own and
+ * nothing else.
  *
  * All calls of one object come from one thread at a time: whoever has the device's lock. */
 #ifndef NORNIC_NET_SHARE_H

@@ -9,8 +9,8 @@
  * process, it is found out by the packets that go astray as its place in the group is another's.
  *
  * The kernel would tell of all that by inotify, too. But who closes an inotify descriptor, or is killed with
- * one, waits until all that such descriptors look at has come to rest: 15 ms at best, and up to half a minute
- * where many processes come and go. */
+ * one, waits until all that such descriptors look at has come to rest: 15 ms at best, and seconds where many
+ * processes come and go. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>

@@ -270,6 +270,7 @@ static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frame
     port->share_at_ns = now_ns + LOOK_EVERY_NS;
     net_share_round(port->share, now_ns);
     renew_listeners(port);
+    look_at_gate(port); /* for whoever has come */
     return take_shared(port, frames, first, n);
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -207,6 +208,19 @@ Test(share, who_sleeps_hears_who_comes_and_goes)
     cr_expect(wakes(0), "somebody has gone");
     settle();
     cr_expect_not(wakes(0));
+}
+
+/* A bell that is not heard, as of a socket that is not there, keeps nobody from it who looks. */
+Test(share, who_looks_needs_no_bell)
+{
+    char name[128];
+    leave(4);
+    settle();
+    snprintf(name, sizeof name, "%s.%ub", members[0]->table.path, members[0]->slot);
+    cr_assert_eq(unlink(name), 0);
+    cr_expect_not(net_share_has_news(members[0]));
+    join(4);
+    cr_expect(net_share_has_news(members[0]));
 }
 
 /* With a filter that is wrong about everybody packets arrive all the same, and the filter is made right. */
