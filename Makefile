@@ -346,6 +346,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@echo
 	@bench/guest
 	@echo
+	@bench/guest --iwarp
+	@echo
 	@bench/plots
 
 # --- installing it ---
