@@ -123,6 +123,7 @@ struct iwarp_end {
         code; /* enum iwarp_term_code: of the Terminate, as the RFC reads it; MPA_LOST: TCP ended too soon;
                     * 0 and no Terminate: an orderly end, or none */
     bool is_turned; /* it was received, and reads so if it is siw's (IWARP-AMB-02) */
+    bool is_mute;   /* it was received, and is too short or too wrong to read a code from, which is 0 */
 };
 
 struct iwarp_qp {
