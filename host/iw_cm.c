@@ -143,7 +143,7 @@ static void let_requests_go(struct host_iw_id *listener)
         next = TAILQ_NEXT(conn, of_all);
         if (conn->owner != listener)
             continue;
-        cm->silent--;
+        listener->silent--;
         host_iw_conn_close(conn, true, -ECONNABORTED);
         conn->owner = NULL;
         host_iw_conn_release(conn);
@@ -346,10 +346,9 @@ static int reply(struct host_iw_id *id, struct host_iw_qp *qp, const struct norn
 {
     struct host_iw_conn *conn = id->conn;
     const struct iwarp_setup *setup = &conn->setup;
-    const struct nornic_conn_param asked = {
-        .responder_resources = (uint8_t)min_u32(setup->peer_enhanced.ord, HOST_IW_MAX_DEPTH),
-        .initiator_depth = (uint8_t)min_u32(setup->peer_enhanced.ird, HOST_IW_MAX_DEPTH),
-    };
+    struct host_iw_depths depths = host_iw_cm_asked_depths(setup);
+    const struct nornic_conn_param asked = {.responder_resources = depths.responder_resources,
+                                            .initiator_depth = depths.initiator_depth};
     const struct nornic_conn_param *wanted = param ? param : &asked;
     if (!private_fits(wanted, setup->peer.s))
         return -EINVAL;

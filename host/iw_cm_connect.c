@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,15 +47,8 @@ int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp)
     bool is_told = err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ENETUNREACH;
     if (err && !is_told)
         return err;
-    if (err) {
-        struct host_iw_cm_event *event = host_iw_cm_event_new(id, NORNIC_CM_EVENT_UNREACHABLE, err);
-        if (!event)
-            return -ENOMEM;
-        net_error_set(&event->why, -err, "%s", strerror(-err));
-        id->step = HOST_IW_ENDED;
-        host_iw_cm_raise(event);
-        return 0;
-    }
+    if (err)
+        return host_iw_cm_refused(id, qp, err);
     id->conn = host_iw_conn_new(id->cm->iw, fd, true, host_deadline_ns(CONNECT_NS));
     if (!id->conn)
         return -ENOMEM;
