@@ -43,6 +43,7 @@ struct host_iw_id {
     struct host_iw_conn *conn; /* NULL: none yet, or none any more */
     struct nornic_cm_endpoints ends;
     uint8_t ird, ord; /* to connect with */
+    struct host_iw_tcp_options tcp;
     uint16_t private_bytes;
     uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
     /* of one that listens */

@@ -2,9 +2,12 @@
 /* Programs over iWARP: two devices in one process, kernel TCP between them. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "host/api.h"
 #include "host/events.h"
@@ -288,6 +291,40 @@ Test(iw, a_request_without_depths_is_accepted_with_the_most)
         cr_expect_arr_eq(ends[i].memory + 5000, ends[!i].memory + 100 * i, 900);
     }
     nornic_cm_id_destroy(listener);
+    iw_disconnect(ends);
+}
+
+static int option_of(const struct iw_end *e, int level, int name)
+{
+    int value = -1;
+    socklen_t bytes = sizeof value;
+    cr_assert_eq(getsockopt(e->qp->iw->conn->socket.fd, level, name, &value, &bytes), 0);
+    return value;
+}
+
+/* The type of service of what leaves, and how long TCP tries: 4.096 us * 2^14 * 32; the least that is tried. */
+Test(iw, options_of_a_connection_are_those_of_its_tcp)
+{
+    const struct nornic_conn_param asks = {
+        .has_traffic_class = true, .traffic_class = 0xb8, .has_ack_timeout = true, .ack_timeout = 14};
+    const struct nornic_conn_param says = {
+        .has_traffic_class = true, .traffic_class = 0x20, .has_ack_timeout = true, .ack_timeout = 1};
+    struct iw_end ends[2];
+    struct nornic_cm_id *listener;
+    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
+    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), &asks);
+    iw_take(&ends[1], &says);
+    cr_assert_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_assert_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_expect_eq(option_of(&ends[0], IPPROTO_IP, IP_TOS), 0xb8);
+    cr_expect_eq(option_of(&ends[1], IPPROTO_IP, IP_TOS), 0x20);
+    cr_expect_eq(option_of(&ends[0], IPPROTO_TCP, TCP_USER_TIMEOUT), 2147);
+    cr_expect_eq(option_of(&ends[1], IPPROTO_TCP, TCP_USER_TIMEOUT), 1000);
+    nornic_cm_id_destroy(listener);
+    iw_disconnect(ends);
+    iw_connect(ends, NULL, NULL);
+    cr_expect_eq(option_of(&ends[0], IPPROTO_TCP, TCP_USER_TIMEOUT), 0, "the kernel's own");
     iw_disconnect(ends);
 }
 

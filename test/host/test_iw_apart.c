@@ -2,7 +2,11 @@
 /* iWARP between machines: what loopback cannot show. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include "host/api.h"
+#include "host/clock.h"
 #include "iw_pair.h"
 #include "test/support/netns.h"
 
@@ -25,6 +29,13 @@ static void teardown(void)
 
 TestSuite(iw_apart, .init = setup, .fini = teardown, .timeout = 60);
 
+static struct nornic_addr addr_of(const char *text)
+{
+    struct nornic_addr addr;
+    cr_assert_eq(nornic_addr_parse(text, &addr), 0);
+    return addr;
+}
+
 Test(iw_apart, the_gid_is_the_mac)
 {
     static const uint8_t wanted[16] = {0x02, 0x00, 0x5e, 0x10, 0x20, 0x30};
@@ -39,10 +50,8 @@ Test(iw_apart, the_gid_is_the_mac)
 /* Connects, and hears of it as `type`; the queue pair is in ERR then, and its receive is flushed. */
 static void expect_err(const char *to_text, uint16_t port, enum nornic_cm_event_type type, int status)
 {
-    struct nornic_addr from, to;
+    const struct nornic_addr from = addr_of(NETNS_VETH_V4(0)), to = addr_of(to_text);
     struct nornic_qp_attr attr;
-    cr_assert_eq(nornic_addr_parse(NETNS_VETH_V4(0), &from), 0);
-    cr_assert_eq(nornic_addr_parse(to_text, &to), 0);
     iw_resolve(&e, &from, &to, port);
     iw_post_recv(&e, 0, 8);
     cr_assert_eq(nornic_cm_id_connect(e.id, e.qp, NULL), 0);
@@ -63,4 +72,40 @@ Test(iw_apart, a_queue_pair_that_does_not_connect_is_in_err)
     expect_err(NETNS_VETH_V4(1), 4001, NORNIC_CM_EVENT_REJECTED, 8);
     expect_err("10.77.0.9", 4001, NORNIC_CM_EVENT_UNREACHABLE, -EHOSTUNREACH);
     expect_err("10.88.0.1", 4001, NORNIC_CM_EVENT_UNREACHABLE, -EHOSTUNREACH);
+}
+
+/* --- a peer that is gone --- */
+
+/* Nothing comes back from it: TCP gives up after as long as the program said, and the traffic class of IPv6 is set
+ * as IPv4's is. */
+Test(iw_apart, tcp_gives_up_when_the_program_said)
+{
+    const struct nornic_conn_param param = {
+        .has_traffic_class = true, .traffic_class = 0x88, .has_ack_timeout = true, .ack_timeout = 13};
+    const struct nornic_addr from = addr_of(NETNS_VETH_V6(0)), to = addr_of(NETNS_VETH_V6(1));
+    struct iw_end server;
+    struct nornic_cm_id *listener;
+    struct nornic_sge sge;
+    int value;
+    socklen_t bytes = sizeof value;
+    netns_enter(&veth, 1);
+    iw_open(&server, "iwarp:nn1", NULL);
+    uint16_t port = iw_listen(&server, &listener, 4);
+    netns_enter(&veth, 0);
+    iw_resolve(&e, &from, &to, port);
+    cr_assert_eq(nornic_cm_id_connect(e.id, e.qp, &param), 0);
+    iw_take(&server, NULL);
+    cr_assert_eq(iw_hears(&e, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_assert_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_assert_eq(getsockopt(e.qp->iw->conn->socket.fd, IPPROTO_IPV6, IPV6_TCLASS, &value, &bytes), 0);
+    cr_expect_eq(value, 0x88);
+    cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 down"), 0);
+    const struct nornic_send_wr wr = iw_wr(NORNIC_WR_RDMA_WRITE, &e, &server, &sge, 0, 0, 8);
+    uint64_t start_ns = host_now_ns();
+    iw_post(&e, &wr);
+    cr_expect_eq(iw_hears(&e, NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
+    cr_expect_geq(host_now_ns() - start_ns, NS_PER_S);
+    cr_expect_lt(host_now_ns() - start_ns, 10 * NS_PER_S);
+    nornic_cm_id_destroy(listener);
+    iw_close(&server);
 }
