@@ -215,7 +215,6 @@ static struct failure failure_of_setup(enum iwarp_setup_failure failure)
         return (struct failure){NORNIC_CM_EVENT_CONNECT_ERROR, -EPROTO,
                                 "the peer wants a ready-to-receive message that was not offered"};
     case IWARP_SETUP_REJECTED:
-    case IWARP_SETUP_LOCAL:
         break;
     }
     return (struct failure){NORNIC_CM_EVENT_CONNECT_ERROR, -ECONNABORTED, "this side gave up"};
