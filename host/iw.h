@@ -44,6 +44,14 @@ struct host_iw_set {
     bool was_told; /* a sleeper has told what there was: the next round need not ask */
 };
 
+/* What the kernel is to do for a connection. All zero: as it does by itself. */
+struct host_iw_tcp_options {
+    bool has_traffic_class;
+    uint8_t traffic_class; /* of what leaves: IPv6's, IPv4's type of service, but for its ECN bits */
+    uint32_t
+        user_timeout_ms; /* how long what was sent may be unacknowledged (RFC 5482); 0: TCP's own limit */
+};
+
 enum host_iw_tcp { HOST_IW_CONNECTING, HOST_IW_OPEN, HOST_IW_CLOSED };
 
 /* One TCP connection. The CM makes it, and lets it go; it is freed when it is closed and nobody's. */
@@ -166,6 +174,9 @@ void host_iw_set_sleep(struct host_iw_set *set, struct host_dev *dev, uint64_t t
 /* Takes over `fd`, a non-blocking TCP socket: connecting (`end_ns`: how long it may), or connected. NULL: no
  * memory, or as many as there may be; then it is closed. */
 struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connecting, uint64_t end_ns);
+
+/* Sets them for a socket of TCP that connects or has connected; what the kernel does not take it goes without. */
+void host_iw_set_tcp(int fd, const struct host_iw_tcp_options *options);
 
 /* It has something to do. */
 void host_iw_conn_activate(struct host_iw_conn *conn);

@@ -3,6 +3,7 @@
 #include "host/iw_cm.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 #include "host/clock.h"
 #include "host/iw_cm_inner.h"
 
-#define PORT_TRIES 16 /* for one that is free at all addresses */
+#define PORT_TRIES       16   /* for one that is free at all addresses */
+#define LEAST_TIMEOUT_MS 1000 /* for TCP's retransmissions */
 
 /* --- what the device calls, under its lock --- */
 
@@ -143,7 +145,7 @@ static void let_requests_go(struct host_iw_id *listener)
         next = TAILQ_NEXT(conn, of_all);
         if (conn->owner != listener)
             continue;
-        cm->silent--;
+        listener->silent--;
         host_iw_conn_close(conn, true, -ECONNABORTED);
         conn->owner = NULL;
         host_iw_conn_release(conn);
@@ -314,10 +316,23 @@ static bool private_fits(const struct nornic_conn_param *param, bool has_s)
     return !param->private_data || param->private_data_len <= IWARP_MPA_PRIVATE_BYTES - lead;
 }
 
+/* An RC queue pair gives up after 8 tries, with up to 4 times its ACK timeout between them; TCP does so after as
+ * long, or a bit more where that would be less than a few of its own tries, which begin at 200 ms. */
+static uint32_t user_timeout_ms(uint8_t ack_timeout)
+{
+    uint64_t ms = (UINT64_C(4096) << ack_timeout) * 32 / NS_PER_MS;
+    return ack_timeout ? (uint32_t)(ms < LEAST_TIMEOUT_MS ? LEAST_TIMEOUT_MS : min_u64(ms, INT_MAX)) : 0;
+}
+
 static void keep_param(struct host_iw_id *id, const struct nornic_conn_param *param)
 {
     id->ird = (uint8_t)min_u32(param->responder_resources, HOST_IW_MAX_DEPTH);
     id->ord = (uint8_t)min_u32(param->initiator_depth, HOST_IW_MAX_DEPTH);
+    id->tcp = (struct host_iw_tcp_options){
+        .has_traffic_class = param->has_traffic_class,
+        .traffic_class = param->traffic_class,
+        .user_timeout_ms = param->has_ack_timeout ? user_timeout_ms(param->ack_timeout) : 0,
+    };
     id->private_bytes = param->private_data ? param->private_data_len : 0;
     if (id->private_bytes)
         memcpy(id->private_data, param->private_data, id->private_bytes);
@@ -346,10 +361,9 @@ static int reply(struct host_iw_id *id, struct host_iw_qp *qp, const struct norn
 {
     struct host_iw_conn *conn = id->conn;
     const struct iwarp_setup *setup = &conn->setup;
-    const struct nornic_conn_param asked = {
-        .responder_resources = (uint8_t)min_u32(setup->peer_enhanced.ord, HOST_IW_MAX_DEPTH),
-        .initiator_depth = (uint8_t)min_u32(setup->peer_enhanced.ird, HOST_IW_MAX_DEPTH),
-    };
+    struct host_iw_depths depths = host_iw_cm_asked_depths(setup);
+    const struct nornic_conn_param asked = {.responder_resources = depths.responder_resources,
+                                            .initiator_depth = depths.initiator_depth};
     const struct nornic_conn_param *wanted = param ? param : &asked;
     if (!private_fits(wanted, setup->peer.s))
         return -EINVAL;
@@ -360,6 +374,7 @@ static int reply(struct host_iw_id *id, struct host_iw_qp *qp, const struct norn
         err = iwarp_qp_accept(qp->engine, id->private_data, id->private_bytes);
     if (err)
         return err;
+    host_iw_set_tcp(conn->socket.fd, &id->tcp);
     host_iw_cm_join(conn, qp);
     id->step = HOST_IW_ACCEPTED;
     push_out(conn, now_ns);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,8 +15,10 @@
 #define CONNECT_NS (10 * NS_PER_S) /* for TCP's three-way handshake: four SYNs */
 
 /* A socket that connects. -errno: it cannot begin to. */
-static int open_socket(const struct host_iw *iw, const struct nornic_cm_endpoints *ends, int *out)
+static int open_socket(const struct host_iw_id *id, int *out)
 {
+    const struct host_iw *iw = id->cm->iw;
+    const struct nornic_cm_endpoints *ends = &id->ends;
     const int on = 1;
     union net_sockaddr from, to;
     socklen_t from_bytes = net_sockaddr_set(&from, &ends->local, 0, iw->interface.index);
@@ -27,6 +28,7 @@ static int open_socket(const struct host_iw *iw, const struct nornic_cm_endpoint
         return -errno;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on); /* the port is chosen by both ends */
+    host_iw_set_tcp(fd, &id->tcp);
     if (bind(fd, &from.any, from_bytes) < 0 || (connect(fd, &to.any, to_bytes) < 0 && errno != EINPROGRESS)) {
         int err = -errno;
         close(fd);
@@ -44,19 +46,12 @@ void host_iw_cm_join(struct host_iw_conn *conn, struct host_iw_qp *qp)
 
 int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp)
 {
-    int fd = -1, err = open_socket(id->cm->iw, &id->ends, &fd);
+    int fd = -1, err = open_socket(id, &fd);
     bool is_told = err == -ECONNREFUSED || err == -EHOSTUNREACH || err == -ENETUNREACH;
     if (err && !is_told)
         return err;
-    if (err) {
-        struct host_iw_cm_event *event = host_iw_cm_event_new(id, NORNIC_CM_EVENT_UNREACHABLE, err);
-        if (!event)
-            return -ENOMEM;
-        net_error_set(&event->why, -err, "%s", strerror(-err));
-        id->step = HOST_IW_ENDED;
-        host_iw_cm_raise(event);
-        return 0;
-    }
+    if (err)
+        return host_iw_cm_refused(id, qp, err);
     id->conn = host_iw_conn_new(id->cm->iw, fd, true, host_deadline_ns(CONNECT_NS));
     if (!id->conn)
         return -ENOMEM;
@@ -72,7 +67,7 @@ bool host_iw_cm_start_again(struct host_iw_id *id)
     struct host_iw_qp *qp = ended->qp;
     int fd = -1;
     host_dev_assert_held(id->cm->iw->dev);
-    if (!qp || !iwarp_qp_may_fall_back(qp->engine) || open_socket(id->cm->iw, &id->ends, &fd) != 0)
+    if (!qp || !iwarp_qp_may_fall_back(qp->engine) || open_socket(id, &fd) != 0)
         return false;
     struct host_iw_conn *conn = host_iw_conn_new(id->cm->iw, fd, true, host_deadline_ns(CONNECT_NS));
     if (!conn)

@@ -40,12 +40,18 @@ static void take_private_data(struct host_iw_cm_event *event, const struct iwarp
     event->private_data_len = (uint16_t)len_bytes;
 }
 
-/* Revision 1 tells no depths, and the programs know them. */
+struct host_iw_depths host_iw_cm_asked_depths(const struct iwarp_setup *setup)
+{
+    if (!setup->peer.s)
+        return (struct host_iw_depths){HOST_IW_MAX_DEPTH, HOST_IW_MAX_DEPTH};
+    return (struct host_iw_depths){depth_of(setup->peer_enhanced.ord), depth_of(setup->peer_enhanced.ird)};
+}
+
 static void fill_request(struct host_iw_cm_event *event, const struct iwarp_setup *setup)
 {
-    bool is_told = setup->peer.s;
-    event->responder_resources = is_told ? depth_of(setup->peer_enhanced.ord) : HOST_IW_MAX_DEPTH;
-    event->initiator_depth = is_told ? depth_of(setup->peer_enhanced.ird) : HOST_IW_MAX_DEPTH;
+    struct host_iw_depths asked = host_iw_cm_asked_depths(setup);
+    event->responder_resources = asked.responder_resources;
+    event->initiator_depth = asked.initiator_depth;
     take_private_data(event, setup);
 }
 
@@ -61,7 +67,7 @@ static void announce(struct host_iw_id *listener, struct host_iw_conn *conn)
         host_iw_conn_close(conn, true, -ENOMEM);
         return;
     }
-    listener->cm->silent--;
+    listener->silent--;
     listener->unanswered++;
     conn->owner = id;
     id->conn = conn;
@@ -76,7 +82,7 @@ static void announce(struct host_iw_id *listener, struct host_iw_conn *conn)
 static void follow_silent(struct host_iw_id *listener, struct host_iw_conn *conn)
 {
     if (conn->tcp == HOST_IW_CLOSED) {
-        listener->cm->silent--;
+        listener->silent--;
         conn->owner = NULL;
         host_iw_conn_release(conn);
     } else if (conn->setup.state == IWARP_SETUP_REQUESTED) {
@@ -172,6 +178,19 @@ static struct failure failure_of_tcp(int err)
     return (struct failure){NORNIC_CM_EVENT_UNREACHABLE, err, strerror(-err)};
 }
 
+int host_iw_cm_refused(struct host_iw_id *id, struct host_iw_qp *qp, int err)
+{
+    struct failure f = failure_of_tcp(err);
+    struct host_iw_cm_event *event = host_iw_cm_event_new(id, f.type, f.status);
+    if (!event)
+        return -ENOMEM;
+    net_error_set(&event->why, EIO, "%s", f.words);
+    iwarp_qp_abort(qp->engine);
+    id->step = HOST_IW_ENDED;
+    host_iw_cm_raise(event);
+    return 0;
+}
+
 static struct failure failure_of_setup(enum iwarp_setup_failure failure)
 {
     switch (failure) {
@@ -196,7 +215,6 @@ static struct failure failure_of_setup(enum iwarp_setup_failure failure)
         return (struct failure){NORNIC_CM_EVENT_CONNECT_ERROR, -EPROTO,
                                 "the peer wants a ready-to-receive message that was not offered"};
     case IWARP_SETUP_REJECTED:
-    case IWARP_SETUP_LOCAL:
         break;
     }
     return (struct failure){NORNIC_CM_EVENT_CONNECT_ERROR, -ECONNABORTED, "this side gave up"};
@@ -238,7 +256,9 @@ static void tell_disconnected(struct host_iw_id *id)
         host_iw_cm_event_new(id, NORNIC_CM_EVENT_DISCONNECTED, is_orderly ? 0 : -ECONNRESET);
     if (!event)
         return;
-    if (is_terminated)
+    if (is_terminated && end->is_mute)
+        net_error_set(&event->why, ECONNRESET, "the peer ended the stream by a Terminate that says no more");
+    else if (is_terminated)
         net_error_set(&event->why, ECONNRESET, "%s ended the stream by a Terminate: %s (%x/%x/%02x)",
                       end->has_sent ? "this side" : "the peer", words_of(end), end->code >> 12,
                       end->code >> 8 & 15, end->code & 0xff);
@@ -252,6 +272,8 @@ static void follow_end(struct host_iw_id *id)
     switch (id->step) {
     case HOST_IW_STARTED:
     case HOST_IW_ACCEPTED:
+        if (id->conn->qp) /* to ERR, also where MPA had not begun (nornic/cm.h) */
+            iwarp_qp_abort(id->conn->qp->engine);
         tell_failure(id);
         break;
     case HOST_IW_STANDS:

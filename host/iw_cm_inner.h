@@ -43,12 +43,14 @@ struct host_iw_id {
     struct host_iw_conn *conn; /* NULL: none yet, or none any more */
     struct nornic_cm_endpoints ends;
     uint8_t ird, ord; /* to connect with */
+    struct host_iw_tcp_options tcp;
     uint16_t private_bytes;
     uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
     /* of one that listens */
     struct host_iw_listener *listeners;
     bool follows_addrs; /* at all that the device has, as they come and go */
     unsigned backlog, unanswered;
+    unsigned silent;  /* connections that came and have no whole Request yet */
     bool has_waiting; /* Requests beyond the backlog */
     /* of a request */
     struct host_iw_id *listener; /* that counts it as unanswered; else NULL */
@@ -63,7 +65,6 @@ struct host_iw_cm {
     struct host_iw *iw;
     /* under the device's lock */
     struct host_iw_ids ids;
-    unsigned silent;       /* connections that came and have no whole Request yet */
     unsigned addr_changes; /* of the device, that its listeners have followed */
     uint64_t retry_ns;     /* when to look at the listeners again; NET_TIME_NONE: when a socket says so */
 
@@ -86,6 +87,15 @@ struct host_iw_id *host_iw_cm_drop_events(struct host_iw_id *id);
 struct host_iw_id *host_iw_cm_new_id(struct host_iw_cm *cm, enum host_iw_step step, void *ctx);
 /* A connection has changed. */
 void host_iw_cm_follow(struct host_iw_cm *cm, struct host_iw_conn *conn, uint64_t now_ns);
+/* The READs and atomics that a Request asks this side to serve, and to make. One of revision 1, or without S,
+ * tells none, and the programs know them. */
+struct host_iw_depths {
+    uint8_t responder_resources, initiator_depth;
+};
+struct host_iw_depths host_iw_cm_asked_depths(const struct iwarp_setup *setup);
+/* TCP refuses to connect, at once, for the reason `err`: told as it would be later. 0, or -ENOMEM: nothing has
+ * changed. */
+int host_iw_cm_refused(struct host_iw_id *id, struct host_iw_qp *qp, int err);
 /* A request was answered, or its id goes: another one may be told of. */
 void host_iw_cm_answered(struct host_iw_id *id);
 

@@ -14,7 +14,8 @@
 #include "host/iw_cm_inner.h"
 #include "net/udp_frame.h"
 
-#define SILENT_MAX  1024 /* connections without a Request: the next wait in the kernel */
+#define SILENT_MAX \
+    1024 /* connections without a Request, of an id that listens: the next wait in the kernel */
 #define SILENT_MANY (SILENT_MAX / 2)
 #define HURRIED_NS  NS_PER_S /* for the Request of one that comes when there are many */
 #define BACKLOG     1024     /* of the kernel */
@@ -128,7 +129,7 @@ static bool take_one(struct host_iw_cm *cm, struct host_iw_listener *listener, u
         .wants_markers = wanted->markers,
         .no_crc = wanted->no_crc,
         /* Strangers who say nothing may be there to keep others out: places come back soon. */
-        .request_wait_ns = cm->silent < SILENT_MANY ? 0 : HURRIED_NS,
+        .request_wait_ns = listener->id->silent < SILENT_MANY ? 0 : HURRIED_NS,
     };
     int fd = accept4(listener->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
@@ -142,7 +143,7 @@ static bool take_one(struct host_iw_cm *cm, struct host_iw_listener *listener, u
     if (!conn)
         return true;
     conn->owner = listener->id;
-    cm->silent++;
+    listener->id->silent++;
     cm->iw->counters.accepted++;
     int err = iwarp_setup_listen(&conn->setup, &config, now_ns);
     (void)err; /* the device's config was checked when it was opened */
@@ -157,7 +158,7 @@ bool host_iw_cm_take_incoming(struct host_iw_cm *cm, uint64_t now_ns)
     cm->retry_ns = NET_TIME_NONE;
     for (struct host_iw_id *id = TAILQ_FIRST(&cm->ids); id; id = TAILQ_NEXT(id, of_all))
         for (struct host_iw_listener *l = id->listeners; l; l = l->next)
-            while (l->has_more && cm->silent < SILENT_MAX && take_one(cm, l, now_ns))
+            while (l->has_more && id->silent < SILENT_MAX && take_one(cm, l, now_ns))
                 did = true;
     return did;
 }

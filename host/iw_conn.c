@@ -70,6 +70,18 @@ struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connec
     return conn;
 }
 
+void host_iw_set_tcp(int fd, const struct host_iw_tcp_options *options)
+{
+    const int traffic_class = options->traffic_class;
+    if (options->has_traffic_class) { /* a socket has one of the two families */
+        setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class, sizeof traffic_class);
+        setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, sizeof traffic_class);
+    }
+    if (options->user_timeout_ms)
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &options->user_timeout_ms,
+                   sizeof options->user_timeout_ms);
+}
+
 void host_iw_conn_activate(struct host_iw_conn *conn)
 {
     if (conn->is_active || conn->tcp == HOST_IW_CLOSED)

@@ -281,16 +281,38 @@ static bool may_speak(const struct iwarp_qp *qp)
     return qp->session.is_initiator || qp->has_heard;
 }
 
-/* IWARP-FLOW-05: answers and the send queue take turns. */
+/* Whether segments of a Read Response are out, and its last one is not. */
+static bool is_amid_answer(struct iwarp_qp *qp)
+{
+    return iwarp_ring_count(&qp->sink.owed_at) != 0 && iwarp_owed_oldest(&qp->sink)->done_bytes != 0;
+}
+
+static bool emit_request(struct iwarp_qp *qp)
+{
+    return qp->state == IWARP_QP_RTS && iwarp_request_emit(qp);
+}
+
+/* IWARP-FLOW-05: answers and the send queue take turns, message by message. IWARP-DDP-09: none begins while
+ * another is half out, of whatever kind; siw ends the stream over it (docs/interop.md). Nor does one begin
+ * behind a message that a close has cut. */
 static bool emit_in_turn(struct iwarp_qp *qp)
 {
+    if (qp->source.is_amid_message || is_amid_answer(qp))
+        return qp->source.is_amid_message ? emit_request(qp) : iwarp_answer_emit(qp);
     for (int i = 0; i < 2; i++) {
         qp->source.answers_next = !qp->source.answers_next;
-        if (qp->source.answers_next ? iwarp_answer_emit(qp)
-                                    : qp->state == IWARP_QP_RTS && iwarp_request_emit(qp))
+        if (qp->source.answers_next ? iwarp_answer_emit(qp) : emit_request(qp))
             return true;
     }
     return false;
+}
+
+/* An empty Write is a message as others are; between a Write and its Immediate Data it would be what the peer
+ * counts (IWARP-VERB-07). */
+static bool may_nudge(struct iwarp_qp *qp)
+{
+    return qp->is_nudge_due && !qp->has_heard && !qp->source.is_amid_message && !qp->source.is_imm_due &&
+           !is_amid_answer(qp);
 }
 
 /* Makes one FPDU. False: there is none to make now. */
@@ -305,7 +327,7 @@ static bool emit_one(struct iwarp_qp *qp)
         return false;
     if (qp->is_rtr_due)
         iwarp_rtr_emit(qp);
-    else if (qp->is_nudge_due && !qp->has_heard)
+    else if (may_nudge(qp))
         iwarp_nudge_emit(qp);
     else
         return emit_in_turn(qp);
@@ -358,7 +380,7 @@ static bool has_said_all(const struct iwarp_qp *qp)
     if (iwarp_fpdu_tx_left(&qp->tx) || qp->tcp != IWARP_TCP_OPEN)
         return false;
     if (qp->state == IWARP_QP_CLOSING)
-        return iwarp_ring_count(&qp->sink.owed_at) == 0 || !may_speak(qp);
+        return iwarp_ring_count(&qp->sink.owed_at) == 0 || !may_speak(qp) || qp->source.is_amid_message;
     return qp->state == IWARP_QP_TERMINATE && !qp->term_bytes;
 }
 

@@ -105,12 +105,13 @@ struct iwarp_sink {
 /* The side that sends them. */
 struct iwarp_source {
     uint32_t msn[IWARP_QN_COUNT];
-    uint32_t offset;     /* into the data of the WQE being sent */
-    uint32_t sge;        /* of a READ: the next one to ask for */
-    bool is_imm_due;     /* the Write of a WRITE with immediate is out */
-    bool answers_next;   /* whose turn it is: an answer, or the send queue */
-    uint32_t made_bytes; /* octets of all FPDUs so far, modulo 2^32 */
-    uint32_t taken;      /* index in the send queue: of those before it TCP has taken all */
+    uint32_t offset;      /* into the data of the WQE being sent */
+    uint32_t sge;         /* of a READ: the next one to ask for */
+    bool is_amid_message; /* a Send or Write is out but for its last segment; it stays so if it is flushed */
+    bool is_imm_due;      /* the Write of a WRITE with immediate is out */
+    bool answers_next;    /* whose turn it is: an answer, or the send queue */
+    uint32_t made_bytes;  /* octets of all FPDUs so far, modulo 2^32 */
+    uint32_t taken;       /* index in the send queue: of those before it TCP has taken all */
     struct iwarp_asked *asked;
     struct iwarp_ring_place asked_at;
 };
@@ -122,6 +123,7 @@ struct iwarp_end {
         code; /* enum iwarp_term_code: of the Terminate, as the RFC reads it; MPA_LOST: TCP ended too soon;
                     * 0 and no Terminate: an orderly end, or none */
     bool is_turned; /* it was received, and reads so if it is siw's (IWARP-AMB-02) */
+    bool is_mute;   /* it was received, and is too short or too wrong to read a code from, which is 0 */
 };
 
 struct iwarp_qp {

@@ -52,9 +52,10 @@ static uint32_t gather(const struct iwarp_qp *qp, uint32_t len_bytes, struct iwa
     return count;
 }
 
-/* A segment with the next of the WQE's data behind `head`; with its last octet the message ends. False: the
+/* A segment with the next of the WQE's data behind `head`; `is_last`: with it the message ends. False: the
  * memory went away meanwhile. */
-static bool emit_data(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end, uint32_t len_bytes)
+static bool emit_data(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end, uint32_t len_bytes,
+                      bool is_last)
 {
     struct iwarp_piece pieces[NORNIC_MAX_SGE + 1];
     uint32_t count = gather(qp, len_bytes, pieces);
@@ -64,6 +65,7 @@ static bool emit_data(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *h
     }
     iwarp_emit(qp, head, head_end, pieces, count);
     qp->source.offset += len_bytes;
+    qp->source.is_amid_message = !is_last;
     return true;
 }
 
@@ -88,7 +90,7 @@ static bool emit_send(struct iwarp_qp *qp, struct rdma_send_wqe *w)
     };
     uint32_t n = min_u32(w->len_bytes - qp->source.offset, iwarp_untagged_room(qp));
     bool is_last = qp->source.offset + n == w->len_bytes;
-    if (!emit_data(qp, head, iwarp_put_untagged(head, op, is_last, &ddp), n))
+    if (!emit_data(qp, head, iwarp_put_untagged(head, op, is_last, &ddp), n, is_last))
         return false;
     if (is_last) {
         qp->source.msn[IWARP_QN_SEND]++;
@@ -121,7 +123,7 @@ static bool emit_write(struct iwarp_qp *qp, struct rdma_send_wqe *w)
     bool is_last = qp->source.offset + n == w->len_bytes;
     const uint8_t *end =
         iwarp_put_tagged(head, IWARP_OP_WRITE, is_last, w->rkey, w->remote_addr + qp->source.offset);
-    if (!emit_data(qp, head, end, n))
+    if (!emit_data(qp, head, end, n, is_last))
         return false;
     if (!is_last)
         return true;

@@ -321,12 +321,6 @@ void iwarp_setup_advance(struct iwarp_setup *s, uint64_t now_ns)
         fail(s, IWARP_SETUP_TIMEOUT, 0);
 }
 
-void iwarp_setup_give_up(struct iwarp_setup *s)
-{
-    if (s->state == IWARP_SETUP_ESTABLISHED && s->session.is_initiator)
-        fail(s, IWARP_SETUP_LOCAL, IWARP_TERM_MPA_LOCAL);
-}
-
 const uint8_t *iwarp_setup_output(const struct iwarp_setup *s, size_t *len_bytes)
 {
     *len_bytes = s->out_bytes - s->out_sent;

@@ -58,7 +58,6 @@ enum iwarp_setup_failure {
     IWARP_SETUP_REVISION, /* one that is not spoken (IWARP-MPA-12) */
     IWARP_SETUP_IRD,      /* the Reply wants to read more than this side serves */
     IWARP_SETUP_RTR,      /* the Reply wants an RTR that was not offered */
-    IWARP_SETUP_LOCAL,    /* the initiator cannot go on, for a reason of its own */
 };
 
 /* What both sides have agreed on. */
@@ -105,10 +104,6 @@ void iwarp_setup_set_depths(struct iwarp_setup *s, uint16_t ird, uint16_t ord);
  * long (at most 512 octets; 508 if the Request has S). */
 int iwarp_setup_accept(struct iwarp_setup *s, const void *private_data, size_t private_bytes);
 int iwarp_setup_reject(struct iwarp_setup *s, const void *private_data, size_t private_bytes);
-
-/* The initiator, whose Reply has come, cannot go on: fails, with what the peer is to be told (IWARP-ECE-10).
- * Before the first FPDU; without effect in another state. */
-void iwarp_setup_give_up(struct iwarp_setup *s);
 
 /* The octets that are to be sent, or NULL; and how many of them TCP took. */
 const uint8_t *iwarp_setup_output(const struct iwarp_setup *s, size_t *len_bytes);

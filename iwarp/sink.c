@@ -189,6 +189,18 @@ static uint16_t check_control(const struct iwarp_qp *qp, const struct iwarp_ctrl
     return is_known && is_tagged == ctrl->t ? IWARP_TERM_NONE : IWARP_TERM_RDMAP_OPCODE;
 }
 
+/* A segment that is not as it has to be ends the stream. A Terminate does so anyway, and none answers another
+ * (IWARP-RDMAP-30, -35). In another version of DDP or RDMAP its opcode may mean anything. */
+static void refuse(struct iwarp_qp *qp, const struct segment *s, uint16_t code)
+{
+    bool is_terminate = s->ctrl.dv == IWARP_DDP_VERSION && s->ctrl.rv == IWARP_RDMAP_VERSION &&
+                        s->ctrl.opcode == IWARP_OP_TERMINATE;
+    if (is_terminate)
+        iwarp_take_terminate(qp, NULL, 0);
+    else
+        iwarp_terminate(qp, code, s->ulpdu);
+}
+
 void iwarp_take_ulpdu(struct iwarp_qp *qp, const struct iwarp_ulpdu *ulpdu)
 {
     struct segment s = {.ulpdu = ulpdu};
@@ -202,5 +214,5 @@ void iwarp_take_ulpdu(struct iwarp_qp *qp, const struct iwarp_ulpdu *ulpdu)
         code = s.ctrl.t ? take_tagged(qp, &s) : take_untagged(qp, &s);
     }
     if (code != IWARP_TERM_NONE)
-        iwarp_terminate(qp, code, ulpdu);
+        refuse(qp, &s, code);
 }

@@ -52,6 +52,7 @@ static struct iwarp_term read_control(struct iwarp_qp *qp, const uint8_t *bytes)
 void iwarp_take_terminate(struct iwarp_qp *qp, const uint8_t *bytes, uint32_t len_bytes)
 {
     uint32_t msn;
+    qp->end = (struct iwarp_end){.has_received = true, .is_mute = true};
     if (len_bytes >= IWARP_TERM_BYTES) {
         struct iwarp_term h = read_control(qp, bytes);
         uint16_t code = iwarp_term_value(&h);

@@ -77,6 +77,25 @@ static void judge_end(struct iwarp_view *v)
                        "a Terminate is the last message of a side: #%" PRIu64 " was one", number);
 }
 
+/* A message begins while another of its side is half out (IWARP-DDP-09). Where it is one of the same kind, the
+ * state of that kind says so; a Terminate may come at any time. */
+static void judge_interleaving(struct iwarp_view *v, const struct iwarp_fpdu *f)
+{
+    const struct iwarp_half *half = iwarp_half_of(v);
+    const struct iwarp_open *opens[] = {&half->write, &half->response, &half->order[IWARP_QN_SEND].open};
+    const struct iwarp_open *own = f->ctrl.opcode == IWARP_OP_WRITE           ? opens[0]
+                                   : f->ctrl.opcode == IWARP_OP_READ_RESPONSE ? opens[1]
+                                   : f->op->qn == IWARP_QN_SEND               ? opens[2]
+                                                                              : NULL;
+    if (half->is_holey || f->ctrl.opcode == IWARP_OP_TERMINATE || (own && own->is_open))
+        return;
+    for (size_t i = 0; i < array_len(opens); i++)
+        if (opens[i] != own && opens[i]->is_open)
+            explain_remark(v->m, SEQUENCE, "IWARP-DDP-09", 0, opens[i]->number,
+                           "message %" PRIu64 " is not at its end: none may begin before that",
+                           opens[i]->message);
+}
+
 /* "only", "first", "middle", "last" */
 static const char *part_of(bool is_first, bool is_last)
 {
@@ -318,6 +337,7 @@ void explain_iwarp_segment(struct iwarp_view *v, struct iwarp_fpdu *f)
     if (!judge_control(v, f))
         return;
     judge_turn(v, f);
+    judge_interleaving(v, f);
     if (f->ctrl.opcode == IWARP_OP_WRITE)
         take_write(v, f);
     else if (f->ctrl.opcode == IWARP_OP_READ_RESPONSE)

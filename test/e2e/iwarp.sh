@@ -335,4 +335,33 @@ for mtu in 1280 9000; do
     if [ "$max" -le $((mtu - 58)) ] && [ "$max" -ge $((mtu - 62)) ]; then ok "mtu_${mtu}_is_used"
     else notok "mtu_${mtu}_is_used" "the longest ULPDU has $max bytes"; fi
 done
+
+# --- the path gets narrower while the client answers READs of 60000 bytes: what is made a second later fits it. A slow
+# line, so that it takes some seconds ---
+for dev in "$ns_a nna" "$ns_b nnb"; do
+    # shellcheck disable=SC2086
+    tc -n ${dev% *} qdisc add dev ${dev#* } root tbf rate 20mbit burst 64kb latency 100ms
+done
+record
+(
+    sleep 1
+    ip -n "$ns_b" route replace 10.77.0.0/24 dev nnb proto kernel scope link src 10.77.0.2 mtu 1500
+    date +%s.%N >"$tmp/narrow"
+) &
+narrower=$!
+pair path_gets_narrower 100 rping -s --port iwarp:nna -- rping -c -a 10.77.0.1 -C 100 -S 60000 --port iwarp:nnb
+wait $narrower
+recorded
+longest_of_client() { # FROM TO: seconds from the change on
+    tshark -r "$tmp/seen.pcap" -Y 'ip.src == 10.77.0.2' -T fields -e frame.time_epoch -e iwarp_mpa.ulpdulength \
+        2>/dev/null | awk -v change="$(cat "$tmp/narrow")" -v from="$1" -v to="$2" '
+        $1 > change + from && $1 < change + to {
+            count = split($2, lengths, ",")
+            for (i = 1; i <= count; i++) if (lengths[i] > max) max = lengths[i]
+        }
+        END { print max + 0 }'
+}
+before=$(longest_of_client -10 0) after=$(longest_of_client 1.5 60)
+if [ "$before" -gt 8900 ] && [ "$after" -gt 1400 ] && [ "$after" -le 1442 ]; then ok narrower_path_is_followed
+else notok narrower_path_is_followed "the longest ULPDU had $before bytes, then $after"; fi
 exit $status

@@ -78,6 +78,39 @@ Test(iwarp, each_violation_by_its_rule)
     }
 }
 
+/* A Send in a Write, and a Write in a Send: told once, when the second begins. */
+Test(iwarp, a_message_in_another_one)
+{
+    uint8_t u[64];
+    static const uint8_t zeros[8];
+    reel_begin_full(&reel);
+    reel_ulpdu(&reel, 0, u, reel_tagged(u, IWARP_OP_WRITE, false, 7, 0x700, 8));
+    reel_ulpdu(&reel, 0, u, reel_untagged(u, IWARP_OP_SEND, false, 0, 1, 0, zeros, 8));
+    reel_expect_finding(&reel, EXPLAIN_FIND_IWARP_SEQUENCE, "IWARP-DDP-09");
+    reel_ulpdu(&reel, 0, u, reel_tagged(u, IWARP_OP_WRITE, true, 7, 0x708, 8));
+    cr_assert_eq(reel_errors(&reel), 1, "%s", reel.m.words);
+    reel_ulpdu(&reel, 0, u, reel_tagged(u, IWARP_OP_WRITE, true, 7, 0x700, 8));
+    reel_expect_finding(&reel, EXPLAIN_FIND_IWARP_SEQUENCE, "IWARP-DDP-09");
+    reel_ulpdu(&reel, 0, u, reel_untagged(u, IWARP_OP_SEND, true, 0, 1, 8, zeros, 8));
+    reel_ulpdu(&reel, 0, u, reel_tagged(u, IWARP_OP_WRITE, true, 7, 0x700, 8));
+    cr_assert_eq(reel_errors(&reel), 2, "%s", reel.m.words);
+    reel_end(&reel);
+}
+
+/* The other direction is a stream of its own. */
+Test(iwarp, a_response_while_the_other_side_writes)
+{
+    uint8_t u[64];
+    reel_begin_full(&reel);
+    reel_ulpdu(&reel, 0, u, reel_read(u, 1, 16));
+    reel_ulpdu(&reel, 0, u, reel_tagged(u, IWARP_OP_WRITE, false, 7, 0x700, 8));
+    reel_ulpdu(&reel, 1, u, reel_tagged(u, IWARP_OP_READ_RESPONSE, false, 9, 0x900, 8));
+    cr_assert_eq(reel_errors(&reel), 0, "%s", reel.m.words);
+    reel_ulpdu(&reel, 1, u, reel_tagged(u, IWARP_OP_WRITE, true, 7, 0x700, 8));
+    reel_expect_finding(&reel, EXPLAIN_FIND_IWARP_SEQUENCE, "IWARP-DDP-09");
+    reel_end(&reel);
+}
+
 Test(iwarp, bad_crc_and_nothing_else_of_it)
 {
     uint8_t ulpdu[64], fpdu[100];

@@ -81,18 +81,23 @@ int iw_hears(struct iw_end *e, enum nornic_cm_event_type type)
     return status;
 }
 
-void iw_start(struct iw_end *e, uint16_t port, const struct nornic_conn_param *param)
+void iw_resolve(struct iw_end *e, const struct nornic_addr *from, const struct nornic_addr *to, uint16_t port)
 {
     struct nornic_error why;
-    const uint8_t v4[4] = {127, 0, 0, 1};
-    const struct nornic_addr to = nornic_addr_from_v4(v4);
     cr_assert_eq(nornic_cm_id_create(e->cm, NORNIC_PS_TCP, e, &e->id), 0);
-    cr_assert_eq(nornic_cm_id_resolve_addr(e->id, NULL, &to, port, IW_WAIT_NS, &why), 0, "%s", why.text);
+    cr_assert_eq(nornic_cm_id_resolve_addr(e->id, from, to, port, IW_WAIT_NS, &why), 0, "%s", why.text);
     iw_hears(e, NORNIC_CM_EVENT_ADDR_RESOLVED);
     cr_assert_eq(nornic_cm_id_resolve_route(e->id), 0);
     iw_hears(e, NORNIC_CM_EVENT_ROUTE_RESOLVED);
     iw_make_qp(e);
     cr_assert_eq(nornic_cm_id_prepare(e->id, e->qp), 0);
+}
+
+void iw_start(struct iw_end *e, uint16_t port, const struct nornic_conn_param *param)
+{
+    const uint8_t v4[4] = {127, 0, 0, 1};
+    const struct nornic_addr to = nornic_addr_from_v4(v4);
+    iw_resolve(e, NULL, &to, port);
     cr_assert_eq(nornic_cm_id_connect(e->id, e->qp, param), 0);
 }
 

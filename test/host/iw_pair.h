@@ -39,6 +39,9 @@ int iw_hears(struct iw_end *e, enum nornic_cm_event_type type);
 
 /* `e->id`, new, connects to `port` of 127.0.0.1. */
 void iw_start(struct iw_end *e, uint16_t port, const struct nornic_conn_param *param);
+/* The same to any address; with the step of connecting left out: the caller's. */
+void iw_resolve(struct iw_end *e, const struct nornic_addr *from, const struct nornic_addr *to,
+                uint16_t port);
 /* Takes the request that comes, as `e->id` with a new queue pair. */
 void iw_take(struct iw_end *e, const struct nornic_conn_param *param);
 

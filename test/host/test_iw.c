@@ -2,9 +2,12 @@
 /* Programs over iWARP: two devices in one process, kernel TCP between them. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "host/api.h"
 #include "host/events.h"
@@ -35,8 +38,7 @@ Test(iw, a_device_says_that_it_is_an_rnic)
     nornic_dev_query_port(e.dev, &port, sizeof port);
     cr_expect(port.is_up);
     cr_expect_eq(port.gid_table_size, 1);
-    cr_assert_eq(nornic_dev_query_gid(e.dev, 0, &gid), 0);
-    cr_expect_arr_eq(gid.addr.b, gid.mac.b, 6); /* that of loopback is zero */
+    cr_assert_eq(nornic_dev_query_gid(e.dev, 0, &gid), 0); /* iw_apart looks at one that is not zero */
     cr_expect_eq(nornic_dev_query_gid(e.dev, 1, &gid), -ENOENT);
     cr_expect_eq(nornic_dev_add_gid(e.dev, &gid), -EOPNOTSUPP);
     cr_expect_eq(nornic_dev_resolve(e.dev, 0, &gid.addr, 0, &mac, &why), -EOPNOTSUPP);
@@ -259,6 +261,70 @@ Test(iw, private_data_and_depths_go_both_ways)
     cr_expect_eq(from.remote_port, port);
     cr_expect_eq(from.local_port, to.remote_port);
     nornic_cm_id_destroy(listener);
+    iw_disconnect(ends);
+}
+
+/* Revision 1 tells no depths: who accepts without a word of its own takes the most, as the event has it. */
+Test(iw, a_request_without_depths_is_accepted_with_the_most)
+{
+    const struct nornic_iwarp_config rev_1 = {.mpa_rev = 1};
+    const struct nornic_conn_param most = {.responder_resources = 128, .initiator_depth = 128};
+    struct iw_end ends[2];
+    struct nornic_cm_id *listener;
+    struct nornic_sge sge;
+    iw_open(&ends[0], "iwarp:127.0.0.1", &rev_1);
+    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), &most);
+    iw_take(&ends[1], NULL);
+    for (int i = 0; i < 2; i++) {
+        struct nornic_cm_event *event = iw_event(&ends[i], NORNIC_CM_EVENT_ESTABLISHED);
+        cr_expect(event->responder_resources == 128 && event->initiator_depth == 128, "side %d: %u, %u", i,
+                  event->responder_resources, event->initiator_depth);
+        nornic_cm_ack_event(event);
+        fill(&ends[i], 0, 1000);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct nornic_send_wr wr =
+            iw_wr(NORNIC_WR_RDMA_READ, &ends[i], &ends[!i], &sge, 5000, (size_t)(100 * i), 900);
+        iw_post(&ends[i], &wr);
+        cr_assert_eq(iw_wait(&ends[i]).status, NORNIC_WC_SUCCESS, "side %d", i);
+        cr_expect_arr_eq(ends[i].memory + 5000, ends[!i].memory + 100 * i, 900);
+    }
+    nornic_cm_id_destroy(listener);
+    iw_disconnect(ends);
+}
+
+static int option_of(const struct iw_end *e, int level, int name)
+{
+    int value = -1;
+    socklen_t bytes = sizeof value;
+    cr_assert_eq(getsockopt(e->qp->iw->conn->socket.fd, level, name, &value, &bytes), 0);
+    return value;
+}
+
+/* The type of service of what leaves, and how long TCP tries: 4.096 us * 2^14 * 32; the least that is tried. */
+Test(iw, options_of_a_connection_are_those_of_its_tcp)
+{
+    const struct nornic_conn_param asks = {
+        .has_traffic_class = true, .traffic_class = 0xb8, .has_ack_timeout = true, .ack_timeout = 14};
+    const struct nornic_conn_param says = {
+        .has_traffic_class = true, .traffic_class = 0x20, .has_ack_timeout = true, .ack_timeout = 1};
+    struct iw_end ends[2];
+    struct nornic_cm_id *listener;
+    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
+    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), &asks);
+    iw_take(&ends[1], &says);
+    cr_assert_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_assert_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_expect_eq(option_of(&ends[0], IPPROTO_IP, IP_TOS), 0xb8);
+    cr_expect_eq(option_of(&ends[1], IPPROTO_IP, IP_TOS), 0x20);
+    cr_expect_eq(option_of(&ends[0], IPPROTO_TCP, TCP_USER_TIMEOUT), 2147);
+    cr_expect_eq(option_of(&ends[1], IPPROTO_TCP, TCP_USER_TIMEOUT), 1000);
+    nornic_cm_id_destroy(listener);
+    iw_disconnect(ends);
+    iw_connect(ends, NULL, NULL);
+    cr_expect_eq(option_of(&ends[0], IPPROTO_TCP, TCP_USER_TIMEOUT), 0, "the kernel's own");
     iw_disconnect(ends);
 }
 

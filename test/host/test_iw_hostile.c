@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/api.h"
+#include "host/clock.h"
 #include "host/host.h"
 #include "iw_pair.h"
 #include "iwarp/crc.h"
@@ -112,6 +113,22 @@ Test(iw_hostile, a_revision_that_is_none_is_turned_away)
     close(fd);
     expect_no_event();
     expect_service();
+}
+
+/* Revision 2 without S: accepted without a word, it is served as many READs as this side can. */
+Test(iw_hostile, a_request_of_revision_2_may_tell_no_depths)
+{
+    char bytes[REQUEST_BYTES];
+    memcpy(bytes, request, sizeof bytes);
+    bytes[17] = 2;
+    int fd = iw_tcp(port);
+    say(fd, bytes, sizeof bytes);
+    iw_take(&server, NULL);
+    struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_ESTABLISHED);
+    cr_expect(event->responder_resources == 128 && event->initiator_depth == 128, "%u, %u",
+              event->responder_resources, event->initiator_depth);
+    nornic_cm_ack_event(event);
+    close(fd);
 }
 
 /* covers: IWARP-MPA-14 */
@@ -250,21 +267,23 @@ Test(iw_hostile, a_child_with_its_descriptors_changes_nothing)
     close(fd);
 }
 
-/* A Terminate in an FPDU with a CRC; what it says goes into the sentence. */
-static void hear_terminate(uint8_t layer_and_type, uint8_t code, uint8_t flags, const char *wanted)
+/* A Terminate in an FPDU with a CRC; what it says goes into the sentence. `len_bytes`: of its control. */
+static void hear_terminate(uint8_t layer_and_type, uint8_t code, uint8_t flags, uint8_t len_bytes,
+                           const char *wanted)
 {
-    uint8_t fpdu[2 + 18 + 4 + 4] = {0, 22, 0x41, 0x47};
+    uint8_t fpdu[2 + 18 + 4 + 4] = {0, (uint8_t)(18 + len_bytes), 0x41, 0x47};
+    size_t crc_at = len_bytes == 4 ? 24 : 20;
     fpdu[11] = 2;
     fpdu[15] = 1;
     fpdu[20] = layer_and_type;
     fpdu[21] = code;
     fpdu[22] = flags;
-    iwarp_crc_put(fpdu + 24, iwarp_crc(0, fpdu, 24));
+    iwarp_crc_put(fpdu + crc_at, iwarp_crc(0, fpdu, (uint32_t)crc_at));
     int fd = iw_tcp(port);
     say(fd, request, REQUEST_BYTES);
     iw_take(&server, NULL);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    say(fd, fpdu, sizeof fpdu);
+    say(fd, fpdu, crc_at + 4);
     struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_DISCONNECTED);
     cr_expect_not_null(strstr(event->why.text, wanted), "%s", event->why.text);
     nornic_cm_ack_event(event);
@@ -275,15 +294,16 @@ static void hear_terminate(uint8_t layer_and_type, uint8_t code, uint8_t flags, 
     server.qp = NULL;
 }
 
-/* As the RFC has it, as siw turns it, and one that nobody has defined. covers: IWARP-AMB-01, IWARP-AMB-02 */
+/* As the RFC has it, as siw turns it, one that nobody has defined, and one without a control. covers: IWARP-AMB-01, IWARP-AMB-02 */
 Test(iw_hostile, a_terminate_of_any_kind_is_put_in_words)
 {
-    hear_terminate(0x12, 0x02, 0,
+    hear_terminate(0x12, 0x02, 0, 4,
                    "the peer ended the stream by a Terminate: invalid MSN: no buffer available (1/2/02)");
-    hear_terminate(0x21, 0x02, 0x03,
+    hear_terminate(0x21, 0x02, 0x03, 4,
                    "the peer ended the stream by a Terminate: invalid MSN: no buffer available (2/1/02)");
-    hear_terminate(0x55, 0x66, 0,
+    hear_terminate(0x55, 0x66, 0, 4,
                    "the peer ended the stream by a Terminate: an error that is not defined (5/5/66)");
+    hear_terminate(0, 0, 0, 0, "the peer ended the stream by a Terminate that says no more");
 }
 
 /* --- the other way round: who listens is no iWARP --- */
@@ -532,6 +552,33 @@ Test(iw_hostile, a_crowd_that_says_nothing_does_not_keep_others_out)
     }
     cr_expect_leq(descriptors(), before + OTHERS);
     expect_no_event();
+}
+
+/* Another id that listens has its own room. */
+Test(iw_hostile, a_crowd_at_one_listener_is_none_of_another)
+{
+    enum { CROWD = 1024 + 200 };
+    static int fds[CROWD];
+    struct nornic_cm_id *other;
+    const struct rlimit enough = {.rlim_cur = 4 * CROWD, .rlim_max = 4 * CROWD};
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &enough), 0);
+    uint16_t other_port = iw_listen(&server, &other, 4);
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = iw_tcp(port);
+    int good = iw_tcp(other_port);
+    uint64_t start_ns = host_now_ns();
+    say(good, request, REQUEST_BYTES);
+    iw_take(&server, NULL);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    cr_expect_lt(host_now_ns() - start_ns, 800 * NS_PER_MS, "it did not wait for a place");
+    close(good);
+    for (int i = 0; i < CROWD; i++)
+        close(fds[i]);
+    nornic_cm_id_destroy(other);
+    nornic_cm_id_destroy(server.id);
+    cr_assert_eq(nornic_qp_destroy(server.qp), 0);
+    server.id = NULL;
+    server.qp = NULL;
 }
 
 /* Half of an FPDU is in the kernel, and nobody will say the other half: the peer may not take that for an

@@ -201,13 +201,13 @@ Test(iw_set, places_are_given_again)
     host_iw_set_deinit(&set);
 }
 
-/* From here on the kernel of this process is one before Linux 5.11. */
-static void take_epoll_pwait2(void)
+/* From here on this process is answered so. */
+static void take_epoll_pwait2(unsigned error)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {.len = array_len(code), .filter = code};
@@ -215,21 +215,33 @@ static void take_epoll_pwait2(void)
     cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-Test(iw_set, an_older_kernel_sleeps_in_milliseconds)
+static void sleep_without_it(unsigned error)
 {
     struct nornic_dev *dev = open_dev();
     struct bell bell;
     add(&dev->iw->set, &bell);
-    take_epoll_pwait2();
-    uint64_t start_ns = host_now_ns();
-    host_dev_wait(dev->host, 100);
-    cr_expect_geq(host_now_ns() - start_ns, 100u);
+    take_epoll_pwait2(error);
+    uint64_t start_ns = host_now_ns(), wanted_ns = 10 * NS_PER_MS + 100;
+    host_dev_wait(dev->host, wanted_ns);
+    cr_expect_geq(host_now_ns() - start_ns, wanted_ns);
     cr_expect_eq(bell.told, 0);
     ring(&bell);
     host_dev_wait(dev->host, NET_TIME_NONE);
     cr_expect_eq(bell.told, 1);
     host_iw_set_close(&dev->iw->set, &bell.socket);
     close_dev(dev);
+}
+
+/* One before Linux 5.11. */
+Test(iw_set, an_older_kernel_sleeps_in_milliseconds)
+{
+    sleep_without_it(ENOSYS);
+}
+
+/* That of a container, which knows a list of calls. */
+Test(iw_set, a_filter_that_refuses_a_new_call_costs_no_sleep)
+{
+    sleep_without_it(EPERM);
 }
 
 /* What a program sends completes as it leaves; what comes is taken all the same. */

@@ -10,6 +10,7 @@
 #define WIRE_BYTES  (8u << 20)
 #define STEPS_MAX   2000000
 #define STEPS_ABOUT 200 /* in which most of the work is done */
+#define PAUSE_EVERY 50  /* steps, about, so that empty Writes become due (IWARP_NUDGE_NS) */
 
 static void meet(struct pair *p)
 {
@@ -28,11 +29,15 @@ static bool write_some(struct pair *p, int i)
                     room = test_random_below(&p->rnd, 3) ? UINT32_MAX : test_random_below(&p->rnd, 3000);
     if (side->s.qp->tcp != IWARP_TCP_OPEN)
         return false;
+    size_t frame_bytes;
+    bool is_frame = iwarp_setup_output(&side->s.qp->setup, &frame_bytes);
     const struct iwarp_piece *pieces = iwarp_qp_output(side->s.qp, &count, p->now_ns);
     for (uint32_t k = 0; k < count && room; k++) {
         uint32_t n = min_u32(pieces[k].len_bytes, room);
         cr_assert_leq(side->out.to + n, WIRE_BYTES);
         memcpy(side->out.bytes + side->out.to, pieces[k].bytes, n);
+        if (!is_frame)
+            pair_watch(p, i, pieces[k].bytes, n);
         side->out.to += n;
         took += n;
         room -= n;
@@ -113,7 +118,7 @@ static bool end_some(struct pair *p, int i)
 
 static bool is_time_of_trouble(const struct pair *p)
 {
-    return p->now_ns / PAIR_STEP_NS == p->trouble_at;
+    return p->steps == p->trouble_at;
 }
 
 /* What a program does to its stream, once. */
@@ -162,7 +167,8 @@ static bool step(struct pair *p, bool *has_struck)
     *has_struck |= did;
     for (int i = 0; i < 2; i++)
         did |= step_side(p, i);
-    p->now_ns += PAIR_STEP_NS;
+    p->now_ns += test_random_below(&p->rnd, PAUSE_EVERY) ? PAIR_STEP_NS : IWARP_NUDGE_NS;
+    p->steps++;
     return did;
 }
 
@@ -218,8 +224,8 @@ void pair_run(uint64_t seed, enum pair_trouble trouble)
     for (int i = 0; i < 2; i++)
         p->sides[i].out.bytes = malloc(WIRE_BYTES);
     meet(p);
-    for (unsigned idle = 0, steps = 0; idle < 4; idle = step(p, &has_struck) ? 0 : idle + 1) {
-        cr_assert_lt(steps++, STEPS_MAX, "seed %lu: it does not end", seed);
+    for (unsigned idle = 0; idle < 4; idle = step(p, &has_struck) ? 0 : idle + 1) {
+        cr_assert_lt(p->steps, STEPS_MAX, "seed %lu: it does not end", seed);
         if (idle == 3 && skip_time(p))
             idle = 0;
     }

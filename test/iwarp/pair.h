@@ -57,13 +57,17 @@ struct pair_side {
     uint32_t received;          /* receives complete, in order */
     uint64_t word;              /* what its word must be after the peer's atomics that have completed */
     struct wire out;
+    struct iwarp_fpdu_rx watcher; /* of what it says behind the set-up */
+    uint8_t watched[IWARP_BOUNCE_BYTES];
+    bool is_watched, is_amid_message;
+    uint8_t amid_opcode;
     bool has_ended; /* its FIN or its end was handed on */
     bool has_met;   /* it was looked at when the set-up was done */
 };
 
 struct pair {
     struct test_random rnd;
-    uint64_t seed, now_ns;
+    uint64_t seed, now_ns, steps;
     struct pair_side sides[2]; /* the initiator, the responder */
     enum pair_trouble trouble;
     uint64_t trouble_at; /* FLIP, CUT: octets from side `trouble_side` on; CLOSE, RESET: steps */
@@ -86,6 +90,8 @@ void pair_draw_work(struct pair *p);
 
 /* A side has come to RTS: what was agreed on follows from what both wanted. */
 void pair_check_session(const struct pair *p, int i);
+/* A side in RTS says these octets of FPDUs: no message begins while another is half out (IWARP-DDP-09). */
+void pair_watch(struct pair *p, int i, const uint8_t *bytes, size_t len_bytes);
 /* Takes all completions of a side. */
 void pair_poll(struct pair *p, int i);
 /* No side asks for or serves more at once than was agreed (IWARP-FLOW-01, -02). */

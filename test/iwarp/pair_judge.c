@@ -41,6 +41,37 @@ void pair_check_depths(const struct pair *p, int i)
     cr_assert_leq(iwarp_ring_count(&qp->sink.owed_at), qp->session.ird, "seed %lu", p->seed);
 }
 
+static void watch_segment(struct pair *p, int i, const struct iwarp_ulpdu *ulpdu)
+{
+    struct pair_side *side = &p->sides[i];
+    struct iwarp_ctrl ctrl;
+    iwarp_ctrl_get(&ctrl, ulpdu->bytes);
+    if (ctrl.opcode == IWARP_OP_TERMINATE)
+        return;
+    cr_assert(!side->is_amid_message || side->amid_opcode == ctrl.opcode,
+              "seed %lu: a message of opcode %u in one of %u", p->seed, ctrl.opcode, side->amid_opcode);
+    bool is_empty_write = ctrl.opcode == IWARP_OP_WRITE && ulpdu->len_bytes == IWARP_DDP_TAGGED_BYTES;
+    cr_assert(!side->is_amid_message || !is_empty_write, "seed %lu: an empty Write in a Write", p->seed);
+    side->is_amid_message = !ctrl.l;
+    side->amid_opcode = ctrl.opcode;
+}
+
+void pair_watch(struct pair *p, int i, const uint8_t *bytes, size_t len_bytes)
+{
+    struct pair_side *side = &p->sides[i];
+    const struct iwarp_session *session = &side->s.qp->session;
+    if (!side->is_watched) {
+        const struct iwarp_fpdu_rules rules = {session->tx_markers, session->has_crc};
+        iwarp_fpdu_rx_init(&side->watcher, &rules, side->watched);
+        side->is_watched = true;
+    }
+    for (size_t at = 0, n; at < len_bytes; at += n) {
+        struct iwarp_ulpdu ulpdu = {0};
+        if (iwarp_fpdu_rx_take(&side->watcher, bytes + at, len_bytes - at, &n, &ulpdu) == IWARP_FPDU_WHOLE)
+            watch_segment(p, i, &ulpdu);
+    }
+}
+
 /* --- octets --- */
 
 static void check_octets(const struct pair *p, int of, uint32_t at, uint32_t source, uint32_t len,

@@ -116,6 +116,42 @@ Test(life, an_initiator_that_has_heard_says_no_empty_write)
     cr_expect_eq(next_word(), IWARP_OP_DEFINED);
 }
 
+/* A Write with immediate of so many segments, of which one call of output takes what a batch has room for;
+ * then an empty Write is due. */
+static void nudge_amid(uint32_t segments)
+{
+    struct iwarp_ulpdu u;
+    peer_meet(&p, &s, true);
+    uint32_t room = iwarp_tagged_room(s.qp);
+    struct nornic_sge sge = side_sge(&s, 0, segments * room);
+    side_post_wr(&s, &(struct nornic_send_wr){.opcode = NORNIC_WR_RDMA_WRITE_WITH_IMM,
+                                              .sg_list = &sge,
+                                              .num_sge = 1,
+                                              .remote_addr = 0x5000,
+                                              .rkey = 7});
+    for (uint32_t i = 0; i < segments; i++) {
+        cr_assert(peer_hear(&p, &s, &u));
+        cr_assert(u.len_bytes > IWARP_DDP_TAGGED_BYTES && (u.bytes[1] & 15) == IWARP_OP_WRITE,
+                  "segment %u of %u", i, segments);
+        iwarp_qp_advance(s.qp, 2 * IWARP_NUDGE_NS);
+    }
+    peer_expect(&p, &s, IWARP_OP_IMM, &u);
+    iwarp_qp_advance(s.qp, 2 * IWARP_NUDGE_NS);
+    peer_expect(&p, &s, IWARP_OP_WRITE, &u);
+    cr_expect_eq(u.len_bytes, IWARP_DDP_TAGGED_BYTES);
+}
+
+/* Wherever the batch ends: in the Write, or between it and its Immediate Data.
+ * covers: IWARP-AMB-19, IWARP-VERB-07, IWARP-DDP-09 */
+Test(life_cases, an_empty_write_waits_for_the_end_of_a_message)
+{
+    for (uint32_t segments = 2; segments < 300; segments++) {
+        setup();
+        nudge_amid(segments);
+        teardown();
+    }
+}
+
 /* covers: IWARP-MPA-03, IWARP-MPA-17, IWARP-VERB-02 */
 /* covers: IWARP-CM-01 */
 Test(life, a_responder_says_nothing_before_the_first_fpdu)

@@ -149,18 +149,6 @@ Test(setup_enhanced, what_an_initiator_offers)
     cr_expect_eq(one.session.rtr, IWARP_RTR_NONE, "A = 0: the kinds of the Reply are ignored");
 }
 
-/* covers: IWARP-ECE-10 */
-Test(setup_enhanced, an_initiator_that_cannot_go_on_says_so)
-{
-    take_reply(&usual, FLAG_C, 1, 0);
-    iwarp_setup_give_up(&one);
-    expect_failure(IWARP_SETUP_LOCAL, IWARP_TERM_MPA_LOCAL, "no memory");
-    take_request(&usual, FLAG_C, 1, 0);
-    cr_assert_eq(iwarp_setup_accept(&one, NULL, 0), 0);
-    iwarp_setup_give_up(&one);
-    cr_expect_eq(one.state, IWARP_SETUP_ESTABLISHED, "a responder just closes");
-}
-
 /* --- both sides --- */
 
 static void carry(struct iwarp_setup *from, struct iwarp_setup *to, struct test_random *rnd)

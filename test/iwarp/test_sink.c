@@ -236,7 +236,9 @@ Test(sink_cases, every_opcode_with_either_t_and_any_queue)
                     bool is_known = opcode < (off ? 8 : 12);
                     bool is_tagged = opcode == 0 || opcode == 2;
                     static const uint8_t queues[] = {0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 1, 3};
-                    if (!is_known || is_tagged != t)
+                    if (opcode == IWARP_OP_TERMINATE)
+                        cr_expect(s.qp->end.has_received && !s.qp->end.has_sent, "T=%u, queue %u", t, qn);
+                    else if (!is_known || is_tagged != t)
                         cr_expect_eq(s.qp->end.code, IWARP_TERM_RDMAP_OPCODE, "%x, T=%u", opcode, t);
                     else if (!t && queues[opcode] != qn)
                         cr_expect_eq(s.qp->end.code, IWARP_TERM_DDP_QN, "%x on queue %u", opcode, qn);
@@ -295,7 +297,6 @@ static const struct untagged_case untagged_cases[] = {
      28,
      IWARP_TERM_DDP_MSN,
      0},
-    {"a second Terminate's MSN", IWARP_OP_TERMINATE, true, {.qn = 2, .msn = 2}, 4, IWARP_TERM_DDP_MSN, 0},
     {"an MO that leaves a hole", IWARP_OP_SEND, true, {.msn = 1, .mo = 4}, 1, IWARP_TERM_DDP_MO, 0},
     {"an MO beyond 2^32", IWARP_OP_SEND, true, {.msn = 1, .mo = UINT32_MAX}, 8, IWARP_TERM_DDP_MO, 0},
     {"a request that goes on", IWARP_OP_READ_REQUEST, false, {.qn = 1, .msn = 1}, 28, IWARP_TERM_DDP_MO, 0},
@@ -498,6 +499,42 @@ Test(sink, a_terminate_is_not_answered)
     side_expect(&s, 1, NORNIC_WC_WR_FLUSH_ERR);
     cr_expect(side_has_event(&s, NORNIC_EVENT_QP_FATAL));
     peer_expect_silence(&p, &s);
+}
+
+/* covers: IWARP-RDMAP-30, IWARP-RDMAP-35 */
+Test(sink_cases, a_terminate_that_is_wrong_is_not_answered_either)
+{
+    static const struct {
+        const char *what;
+        struct iwarp_untagged ddp;
+        bool is_tagged, goes_on;
+        uint32_t len;
+    } rows[] = {
+        {"a tagged one", {0}, true, false, 4},
+        {"another queue", {.msn = 1}, false, false, 4},
+        {"a second one's MSN", {.qn = 2, .msn = 2}, false, false, 4},
+        {"an MO", {.qn = 2, .msn = 1, .mo = 4}, false, false, 4},
+        {"one that goes on", {.qn = 2, .msn = 1}, false, true, 4},
+        {"no control", {.qn = 2, .msn = 1}, false, false, 0},
+        {"half a control", {.qn = 2, .msn = 1}, false, false, 3},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        setup();
+        side_post_recv(&s, 1, 0, 8);
+        if (rows[i].is_tagged) {
+            const uint8_t octets[18] = {0xc1, 0x40 | IWARP_OP_TERMINATE};
+            peer_say(&p, &s, octets, octets + sizeof octets, "", 0);
+        } else {
+            peer_say_untagged(&p, &s, IWARP_OP_TERMINATE, !rows[i].goes_on, &rows[i].ddp, "\x12\2\0\0",
+                              rows[i].len);
+        }
+        cr_expect(s.qp->state == IWARP_QP_ERROR && s.qp->tcp == IWARP_TCP_CLOSE, "%s", rows[i].what);
+        cr_expect(s.qp->end.has_received && s.qp->end.is_mute && !s.qp->end.has_sent, "%s", rows[i].what);
+        side_expect(&s, 1, NORNIC_WC_WR_FLUSH_ERR);
+        cr_expect(side_has_event(&s, NORNIC_EVENT_QP_FATAL), "%s", rows[i].what);
+        peer_expect_silence(&p, &s);
+        teardown();
+    }
 }
 
 /* One family of adapters says 2/3 where the registry has 2/0. covers: IWARP-AMB-01 */

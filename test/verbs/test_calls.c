@@ -25,6 +25,18 @@ Test(calls, names_and_guid)
     cr_assert_eq(ibv_rate_to_mbps(mbps_to_ibv_rate(25781)), 25781);
 }
 
+/* By which programs tell an RNIC before they open it. */
+Test(calls_kinds, the_list_says_what_each_port_is)
+{
+    int count;
+    setenv("NORNIC_PORT", "udp:127.0.0.1,iwarp:127.0.0.1", 1);
+    struct ibv_device **list = ibv_get_device_list(&count);
+    cr_assert_eq(count, 2);
+    cr_expect(list[0]->node_type == IBV_NODE_CA && list[0]->transport_type == IBV_TRANSPORT_IB);
+    cr_expect(list[1]->node_type == IBV_NODE_RNIC && list[1]->transport_type == IBV_TRANSPORT_IWARP);
+    ibv_free_device_list(list);
+}
+
 Test(calls, attributes_of_the_device)
 {
     struct ibv_device_attr_ex attr;
