@@ -236,10 +236,10 @@ Test(rsocket, a_child_that_closes_leaves_its_parent_alive)
     cr_assert_geq(child, 0);
     if (child == 0) {
         alarm(30);
-        rs_serve_no_more(rs_get(server));
-        _exit(0);
+        _exit(rclose(server));
     }
     cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "0x%x", (unsigned)status);
     while (rs_peer_next(&peer) != rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE))
         ;
     rclose(server);

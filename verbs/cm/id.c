@@ -32,6 +32,7 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
 void cma_id_bind(struct cma_id *id, const struct cma_device *device)
 {
     id->device = device;
+    id->forks = cma_forks();
     id->base.verbs = device->verbs;
     id->base.port_num = VERBS_PORT_NUM;
     if (!id->base.pd)
@@ -107,6 +108,8 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 {
     struct cma_queue more = TAILQ_HEAD_INITIALIZER(more);
     struct cma_event *request;
+    if (cma_is_inherited(cma_id_of(id)))
+        return 0;
     destroy(cma_id_of(id), &more);
     while ((request = TAILQ_FIRST(&more))) { /* nobody has seen these */
         TAILQ_REMOVE(&more, request, entry);
@@ -124,6 +127,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
     struct cma_queue mine = TAILQ_HEAD_INITIALIZER(mine);
     struct rdma_event_channel *old = base->channel;
     bool was_sync = id->is_sync, is_sync = channel == NULL;
+    if (cma_need_own(id))
+        return -1;
     if (is_sync && was_sync)
         return cma_fail(EINVAL, "the id is synchronous already");
     if (is_sync)

@@ -226,11 +226,21 @@ int rshutdown(int socket, int how)
     return leave(s, __func__, 0);
 }
 
+/* A parent's, before this process was forked: the parent goes on with it. */
+static bool is_inherited(const struct rsock *s)
+{
+    return s->id && s->id->verbs && verbs_is_inherited(s->id->verbs);
+}
+
 int rclose(int socket)
 {
     struct rsock *s = rs_need(socket);
     if (!s)
         return -1;
+    if (is_inherited(s)) {
+        rs_forget(s);
+        return leave(s, __func__, 0);
+    }
     if (s->state == RS_ACCEPTING)
         rs_wait(s, RS_ALWAYS, 0, rs_is_connected);
     shut_down(s, SHUT_RDWR);
