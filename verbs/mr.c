@@ -204,6 +204,9 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 {
     struct verbs_mr *mr = verbs_mr_of(base);
     bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    if (verbs_object_need(VERBS_MR, mr) ||
+        ((flags & IBV_REREG_MR_CHANGE_PD) && verbs_object_need(VERBS_PD, pd)))
+        return IBV_REREG_MR_ERR_INPUT;
     if (!flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || (moves && (!addr || !length))) {
         verbs_fail(EINVAL, "rereg_mr: flags 0x%x, %zu bytes at %p", (unsigned)flags, length, addr);
         return IBV_REREG_MR_ERR_INPUT;

@@ -489,6 +489,26 @@ Test(cm, groups)
     end(&c);
 }
 
+/* An id stays that used it, and is in another one then. */
+Test(cm, a_channel_that_is_destroyed_takes_no_ids)
+{
+    struct rdma_event_channel *gone = rdma_create_event_channel(), *channel = rdma_create_event_channel();
+    struct rdma_cm_id *old, *id;
+    cr_assert_eq(rdma_create_id(gone, &old, NULL, RDMA_PS_TCP), 0);
+    cr_assert_eq(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+    rdma_destroy_event_channel(gone);
+    errno = 0;
+    cr_expect_eq(rdma_migrate_id(id, gone), -1);
+    cr_expect_eq(errno, EINVAL);
+    cr_expect_eq(id->channel, channel);
+    cr_assert_eq(rdma_destroy_id(old), 0);
+    errno = 0;
+    cr_expect_eq(rdma_create_id(gone, &old, NULL, RDMA_PS_TCP), -1);
+    cr_expect_eq(errno, EINVAL);
+    cr_assert_eq(rdma_destroy_id(id), 0);
+    rdma_destroy_event_channel(channel);
+}
+
 /* --- another thread, another process --- */
 
 /* An answer may come, and another thread destroy the id, before the call that asked returns. So the id is

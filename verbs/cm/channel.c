@@ -54,9 +54,12 @@ static void take_over(struct cma_channel *channel)
     channel->forks = cma_forks();
 }
 
-void cma_channel_get(struct rdma_event_channel *channel)
+int cma_channel_get(struct rdma_event_channel *channel)
 {
-    channel_of(channel)->users++;
+    int err = verbs_object_need(VERBS_EVENT_CHANNEL, channel);
+    if (!err)
+        channel_of(channel)->users++;
+    return err;
 }
 
 void cma_channel_put(struct rdma_event_channel *channel)

@@ -110,9 +110,9 @@ int cma_need_own(const struct cma_id *id);
 
 /* --- verbs/cm/channel.c --- */
 
-/* An id of it comes or goes: with the last one a channel that the program has destroyed is freed. Under the
- * lock. */
-void cma_channel_get(struct rdma_event_channel *channel);
+/* An id of it comes: 0; or EINVAL, told in words: it is none, or destroyed. And goes: with the last one a
+ * channel that the program has destroyed is freed. Both under the lock. */
+int cma_channel_get(struct rdma_event_channel *channel);
 void cma_channel_put(struct rdma_event_channel *channel);
 
 /* Puts an event into its id's channel. False: that id is going, and the event is the caller's to drop. */

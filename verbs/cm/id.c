@@ -19,8 +19,12 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
     }
     if (channel) { /* its own it has made */
         cma_lock();
-        cma_channel_get(channel);
+        int err = cma_channel_get(channel);
         cma_unlock();
+        if (err) {
+            free(id);
+            return NULL;
+        }
     }
     id->base.context = context;
     id->base.ps = ps;
@@ -136,11 +140,13 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
     if (!channel)
         return -1;
     cma_lock();
+    if (!is_sync && cma_channel_get(channel)) {
+        cma_unlock();
+        return -1;
+    }
     cma_pull(id, &mine);
     base->channel = channel;
     id->is_sync = is_sync;
-    if (!is_sync)
-        cma_channel_get(channel);
     cma_put((struct cma_channel *)(void *)channel, &mine);
     cma_unlock();
     if (was_sync) {
