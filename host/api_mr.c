@@ -57,16 +57,19 @@ static int populate(const void *addr, uint64_t len_bytes, bool write)
     return madvise((void *)start, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ? 0 : errno;
 }
 
-static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
+int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write)
 {
-    return populate(addr, len_bytes, write) == 0;
+    int err = populate(addr, len_bytes, write);
+    if (err == EINVAL && write && populate(addr, len_bytes, false) == 0)
+        return -EFAULT; /* it may only be read */
+    if (err == ENOMEM || err == EFAULT)
+        return -EFAULT;
+    return err ? -EOPNOTSUPP : 0;
 }
 
-/* Whether the kernel can say what is mapped. */
-static bool can_tell(void)
+static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
 {
-    char byte;
-    return is_memory(&byte, sizeof byte, true);
+    return nornic_memory_check(addr, len_bytes, write) == 0;
 }
 
 static int reg(struct rdma_pd *pd, const struct wanted *w, struct rdma_mr **out)
@@ -120,7 +123,8 @@ int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uin
 int nornic_mr_reg_all(struct nornic_pd *pd, uint32_t access, struct nornic_mr **out)
 {
     const struct wanted wanted = {.access = access, .is_all = true};
-    return can_tell() ? create_mr(pd, &wanted, out) : -EOPNOTSUPP;
+    char byte = 0;
+    return is_memory(&byte, sizeof byte, true) ? create_mr(pd, &wanted, out) : -EOPNOTSUPP;
 }
 
 int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,

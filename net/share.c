@@ -135,7 +135,7 @@ static struct net_share *make_share(void)
         return NULL;
     share->slot = NET_SHARE_NOBODY;
     share->hand_fd = share->bell_fd = share->watch_fd = share->neighbour_fd = -1;
-    share->trial_at_ns = share->renew_at_ns = NET_TIME_NONE;
+    share->trial_at_ns = NET_TIME_NONE;
     share->view.records = calloc(NET_SHARE_SLOTS, sizeof *share->view.records);
     if (share->view.records)
         return share;
@@ -254,8 +254,11 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
         net_share_table_keep(&share->table, fd);
         share->own.places[i] = (struct net_share_place){
             .addr = *addr, .scope = scope, .index = net_share_count_at(&share->view, addr, scope)};
-        share->sites[i] = (struct net_share_site){
-            .fd = fd, .ifindex = ifindex, .uid = owner_of(fd, share->own.uid), .is_sure = true};
+        share->sites[i] = (struct net_share_site){.fd = fd,
+                                                  .ifindex = ifindex,
+                                                  .uid = owner_of(fd, share->own.uid),
+                                                  .is_sure = true,
+                                                  .renew_at_ns = NET_TIME_NONE};
         share->own.place_count++;
         net_share_say(share);
     }
@@ -377,7 +380,7 @@ unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS])
 
 uint64_t net_share_deadline_ns(const struct net_share *share)
 {
-    return min_u64(min_u64(share->trial_at_ns, share->renew_at_ns),
+    return min_u64(min_u64(share->trial_at_ns, net_share_renew_deadline_ns(share)),
                    share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
 }
 

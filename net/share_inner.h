@@ -10,8 +10,9 @@
 struct net_share_site {
     int fd;
     unsigned ifindex;
-    uint32_t uid; /* who opened it: of a borrowed one, another user */
-    bool is_sure; /* a trial has found its index */
+    uint32_t uid;         /* who opened it: of a borrowed one, another user */
+    bool is_sure;         /* a trial has found its index */
+    uint64_t renew_at_ns; /* net_share_renew(): when to try it; NET_TIME_NONE: it need not be renewed */
 };
 
 struct net_share {
@@ -23,7 +24,6 @@ struct net_share {
     int neighbour_fd;                                  /* pidfd of the next one's process, or -1 */
     uint64_t neighbour_ns;                             /* when the next one was opened; 0: there is none */
     uint64_t seen_writes;                              /* of the table, when it was read */
-    uint64_t renew_at_ns;                              /* net_share_renew(); NET_TIME_NONE: none is needed */
     struct net_share_record own;                       /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
     struct net_share_view view;                        /* own among them */
@@ -97,6 +97,8 @@ void net_share_say(struct net_share *share);
 
 /* Somebody has come or gone: whether there are sockets to be renewed. */
 void net_share_renew_look(struct net_share *share);
+/* When the next one is to be tried; NET_TIME_NONE: there are none. */
+uint64_t net_share_renew_deadline_ns(const struct net_share *share);
 
 /* --- share_trial.c --- */
 

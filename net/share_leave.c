@@ -3,6 +3,7 @@
  * of others come while a filter is not yet made anew for somebody who came or left just before. Sent again
  * they would be found; but who has an ACK timeout of 0 waits for ever. So a socket is made deaf before it is
  * closed, and what is in it is handed over. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -13,7 +14,8 @@
 #endif
 
 #define PAYLOAD_BYTES 65536
-#define MESSAGES_MAX  65536 /* nothing comes any more: only where it cannot be made deaf there may be more */
+/* With errors. Nothing comes any more: only where it cannot be made deaf there may be more. */
+#define MESSAGES_MAX 65536
 
 /* Bound to an interface that is not there a socket leaves its group at once, and hears nothing. */
 static void make_deaf(int fd)
@@ -22,7 +24,7 @@ static void make_deaf(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &nowhere, sizeof nowhere);
 }
 
-/* False: there is no more. */
+/* False: there is no more. An error that ICMP has told of comes once, before the packets behind it. */
 static bool hand_over_one(struct net_share *share, const struct net_share_site *site,
                           const struct nornic_addr *addr, uint8_t *payload)
 {
@@ -39,7 +41,7 @@ static bool hand_over_one(struct net_share *share, const struct net_share_site *
     uint64_t passed = 0;
     ssize_t got = recvmsg(site->fd, &message, MSG_DONTWAIT);
     if (got < 0)
-        return false;
+        return errno != EAGAIN;
     arrival.src = net_sockaddr_get(&from, &arrival.src_port);
     arrival.payload_bytes = (uint32_t)got;
     net_udp_arrival_read(&arrival, &message);

@@ -45,7 +45,8 @@ static int renew(struct net_share *share, unsigned site)
     if (fd < 0)
         return -1;
     net_share_table_keep(&share->table, fd);
-    *at = (struct net_share_site){.fd = fd, .ifindex = at->ifindex, .uid = share->own.uid};
+    *at = (struct net_share_site){
+        .fd = fd, .ifindex = at->ifindex, .uid = share->own.uid, .renew_at_ns = NET_TIME_NONE};
     share->is_filter_suspect = true;
     net_share_say_soon(share);
     net_share_trial_begin(share);
@@ -55,30 +56,34 @@ static int renew(struct net_share *share, unsigned site)
 void net_share_renew_look(struct net_share *share)
 {
     uint32_t founder;
-    share->renew_at_ns = NET_TIME_NONE;
     for (unsigned i = 0; i < share->own.place_count; i++) {
         int on = 1;
+        share->sites[i].renew_at_ns = NET_TIME_NONE;
         if (share->sites[i].uid == share->own.uid || !is_orphan(share, i, &founder))
             continue;
         (void)setsockopt(share->sites[i].fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (founder == share->own.uid)
-            share->renew_at_ns = share->now_ns;
+            share->sites[i].renew_at_ns = share->now_ns;
     }
+}
+
+uint64_t net_share_renew_deadline_ns(const struct net_share *share)
+{
+    uint64_t deadline_ns = NET_TIME_NONE;
+    for (unsigned i = 0; i < share->own.place_count; i++)
+        deadline_ns = min_u64(deadline_ns, share->sites[i].renew_at_ns);
+    return deadline_ns;
 }
 
 int net_share_renew(struct net_share *share, int fd)
 {
-    uint32_t founder, i = 0;
-    if (share->now_ns < share->renew_at_ns)
-        return -1;
+    uint32_t i = 0;
     while (i < share->own.place_count && share->sites[i].fd != fd)
         i++;
-    if (i == share->own.place_count || share->sites[i].uid == share->own.uid ||
-        !is_orphan(share, i, &founder) || founder != share->own.uid)
+    if (i == share->own.place_count || share->now_ns < share->sites[i].renew_at_ns)
         return -1;
     int renewed = renew(share, i);
-    net_share_renew_look(share);
-    if (share->renew_at_ns != NET_TIME_NONE && renewed < 0)
-        share->renew_at_ns = share->now_ns + AGAIN_NS;
+    if (renewed < 0)
+        share->sites[i].renew_at_ns = share->now_ns + AGAIN_NS;
     return renewed;
 }

@@ -20,7 +20,10 @@ static uint64_t sign(const struct net_share *share)
         hash = mix(mix(hash, share->view.slots[i]), share->view.records[share->view.slots[i]].opened_ns);
     for (uint32_t i = 0; i < share->own.place_count; i++) {
         const struct net_share_place *place = &share->own.places[i];
-        hash = mix(hash, net_share_count_at(&share->view, &place->addr, place->scope));
+        hash = mix(hash, i);
+        for (unsigned k = 0; k < share->view.count; k++)
+            if (net_share_place_of(&share->view.records[share->view.slots[k]], &place->addr, place->scope))
+                hash = mix(hash, share->view.slots[k]);
     }
     return hash;
 }

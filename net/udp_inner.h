@@ -37,6 +37,7 @@ struct net_udp_tx {
     struct net_udp_message message;
     int fd; /* -1: its address was given up meanwhile */
     struct net_train_size size;
+    uint32_t packet_bytes; /* of the longest of its IP packets */
 };
 
 #define NET_UDP_REFUSED_MAX 8

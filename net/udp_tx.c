@@ -13,17 +13,20 @@
 #define REFUSALS_ROUND 64
 #define TX_TRIES       4 /* of a message that finds no room on the way out */
 
-/* Of an IP packet of a message. All of a train are as long, but for the last. */
-static uint32_t packet_bytes(const struct net_udp_tx *m)
+/* Of the longest IP packet of a message: all of a train are as long, but for the last. */
+static uint32_t packet_bytes(const struct net_udp_message *message, const struct net_frame *frame)
 {
-    return (uint32_t)((m->size.bytes + m->size.pkts - 1) / m->size.pkts) - NET_ETHER_BYTES;
+    uint32_t payload_bytes = (uint32_t)message->payload.iov_len;
+    uint32_t ip_bytes = frame->len_bytes - NET_ETHER_BYTES;
+    return frame->seg_bytes && frame->seg_bytes < payload_bytes ? ip_bytes - payload_bytes + frame->seg_bytes
+                                                                : ip_bytes;
 }
 
 static void note_local(struct net_udp_port *port, const struct net_udp_tx *m, int error)
 {
     uint16_t udp_port;
     struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
-    net_udp_trouble_local(&port->trouble, &to, error, packet_bytes(m));
+    net_udp_trouble_local(&port->trouble, &to, error, m->packet_bytes);
     port->base.counters.tx_too_long += error == EMSGSIZE;
 }
 
@@ -151,7 +154,7 @@ static void count_sent(struct net_udp_port *port, unsigned n)
         if (port->trouble.max_bytes > 0) {
             uint16_t udp_port;
             struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
-            net_udp_trouble_sent(&port->trouble, &to, packet_bytes(m));
+            net_udp_trouble_sent(&port->trouble, &to, m->packet_bytes);
         }
         port->base.counters.tx_frames += size->pkts;
         port->base.counters.tx_bytes += size->bytes;
@@ -202,6 +205,7 @@ static bool add_message(struct net_udp_port *port, const struct net_frame *frame
         return false;
     m->fd = from->fd;
     m->size = net_train_size(frame);
+    m->packet_bytes = packet_bytes(&m->message, frame);
     size_t control_bytes = net_udp_usual_control(&from->usual, m->fd, &m->message, port->tx_end == 0);
     port->tx_heads[port->tx_end++] = (struct mmsghdr){.msg_hdr = {.msg_name = &m->message.to,
                                                                   .msg_namelen = m->message.to_bytes,

@@ -55,6 +55,12 @@ enum nornic_mtu nornic_mtu_from_bytes(uint32_t bytes);
  * 0: none. */
 enum nornic_mtu nornic_mtu_for_port(uint32_t port_mtu_bytes);
 
+/* How long a RoCE QP of RC whose peer never answers tries until it fails with NORNIC_WC_RETRY_EXC_ERR, by its
+ * attributes `timeout` (0..31) and `retry_cnt` (0..7): the ACK timer runs retry_cnt + 1 times, from once to
+ * four times as long as it says (ROCE-RC-41), where that is more than once at most half a second. UINT64_MAX:
+ * for ever, without a timer. */
+uint64_t nornic_rc_gives_up_ns(uint8_t timeout, uint8_t retry_cnt);
+
 /* Address vector: ROCE-AH-1. The destination MAC is resolved by the caller. */
 struct nornic_av {
     struct nornic_addr dgid;

@@ -41,9 +41,14 @@
 
 static void expire(struct rdma_timer *timer, uint64_t now_ns);
 
+static uint64_t ack_timeout_ns(uint8_t timeout)
+{
+    return 4096ull << timeout;
+}
+
 uint64_t roce_ack_timeout_ns(const struct roce_qp *qp)
 {
-    return 4096ull << qp->attr.timeout;
+    return ack_timeout_ns(qp->attr.timeout);
 }
 
 void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
@@ -75,12 +80,20 @@ uint32_t roce_requester_cur_psn(const struct roce_qp *qp)
 /* ROCE-RC-41 leaves the timer from Tr to 4 Tr. One timeout after another, without an answer in between, uses
  * that room: what comes out of a long queue may still be in time. No queue is longer than LONGEST_QUEUE_NS,
  * so that who asks for more gets no more than that. */
-static uint64_t patience_ns(const struct roce_qp *qp)
+static uint64_t patience_ns(uint64_t timeout_ns, uint32_t row)
 {
     static const uint8_t times[] = {1, 2, 4};
-    uint32_t row = qp->req.timeouts_in_row;
-    uint64_t timeout_ns = roce_ack_timeout_ns(qp);
     return max_u64(timeout_ns, min_u64(timeout_ns * times[row < 2 ? row : 2], LONGEST_QUEUE_NS));
+}
+
+uint64_t nornic_rc_gives_up_ns(uint8_t timeout, uint8_t retry_cnt)
+{
+    uint64_t sum_ns = 0;
+    if (!timeout)
+        return NET_TIME_NONE;
+    for (uint32_t row = 0; row <= retry_cnt; row++)
+        sum_ns += patience_ns(ack_timeout_ns(timeout), row);
+    return sum_ns;
 }
 
 void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
@@ -91,7 +104,8 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
     if (req->una_psn == req->hi_psn || !qp->attr.timeout)
         rdma_timer_cancel(&qp->dev->timers, &req->timer);
     else
-        rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + patience_ns(qp));
+        rdma_timer_arm(&qp->dev->timers, &req->timer,
+                       now_ns + patience_ns(roce_ack_timeout_ns(qp), req->timeouts_in_row));
 }
 
 /* Sets the place to send from to `psn`, which lies in a started WQE, or is nxt_psn. */

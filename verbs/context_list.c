@@ -58,9 +58,14 @@ static void follow_forks(void)
     (void)pthread_atfork(before_fork, in_parent, in_child); /* without memory: as if nobody forked */
 }
 
-void verbs_context_list_add(struct verbs_context_own *own)
+void verbs_context_list_follow_forks(void)
 {
     pthread_once(&contexts.once, follow_forks);
+}
+
+void verbs_context_list_add(struct verbs_context_own *own)
+{
+    verbs_context_list_follow_forks();
     pthread_mutex_lock(&contexts.lock);
     own->next = contexts.list;
     contexts.list = own;

@@ -5,6 +5,10 @@
 
 #include "verbs/verbs.h"
 
+/* From now on the handlers of forks are there, which take the locks of contexts and their devices; handlers
+ * that are registered later come before them. */
+void verbs_context_list_follow_forks(void);
+
 /* Adds one that was opened once. */
 void verbs_context_list_add(struct verbs_context_own *own);
 

@@ -159,8 +159,13 @@ int ibv_destroy_cq(struct ibv_cq *base)
 /* Below what waits in it no queue can go, and what has been posted counts as if it had been done at once. */
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+    int err = verbs_object_need(VERBS_CQ, cq);
+    if (err)
+        return err;
+    if (verbs_is_inherited(cq->context))
+        return verbs_fail(EIO, "the completion queue is the parent's");
     verbs_settle(verbs_own(cq->context));
-    int err = cqe < 1 ? EINVAL : -nornic_cq_resize(verbs_cq_of(cq)->nornic, (uint32_t)cqe);
+    err = cqe < 1 ? EINVAL : -nornic_cq_resize(verbs_cq_of(cq)->nornic, (uint32_t)cqe);
     if (err)
         return verbs_fail(err, "the completion queue cannot have %d entries", cqe);
     cq->cqe = (int)nornic_cq_capacity(verbs_cq_of(cq)->nornic);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "verbs/fault.h"
 #include "verbs/object.h"
@@ -20,26 +19,11 @@
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
 #define KNOWN (RIGHTS | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Makes pages present, as an adapter's driver has them pinned: by reading, or as if they were written to. 0
- * or an errno value: EINVAL also from kernels before 5.14, and of memory that is a device's. */
-static int populate(uintptr_t start, uintptr_t end, int advice)
-{
-    return madvise((void *)start, end - start, advice) == 0 ? 0 : errno;
-}
-
-/* Whether the range is there and may be written to, if that is to be; where the kernel does not say, it is
- * taken for good. 0 or EFAULT. */
+/* Whether the range is there and may be written to, if that is to be, and present from now on, as an adapter's
+ * driver has it pinned. Where the kernel does not say, it is taken for good. 0 or EFAULT. */
 static int check_memory(const void *addr, size_t len_bytes, bool is_written)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t start = (uintptr_t)addr & ~(page - 1);
-    const uintptr_t end = ((uintptr_t)addr + len_bytes + page - 1) & ~(page - 1);
-    if (!len_bytes || end <= start)
-        return 0;
-    int err = populate(start, end, is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-    if (err == EINVAL && is_written && populate(start, end, MADV_POPULATE_READ) == 0)
-        return EFAULT; /* it may only be read */
-    return err == ENOMEM || err == EFAULT ? EFAULT : 0;
+    return nornic_memory_check(addr, len_bytes, is_written) == -EFAULT ? EFAULT : 0;
 }
 
 static uint64_t iova_of(const struct verbs_mr_range *range)
@@ -65,13 +49,6 @@ static bool is_all(const struct verbs_mr_range *range)
 {
     return range->access & IBV_ACCESS_ON_DEMAND && !range->addr && range->len_bytes == SIZE_MAX &&
            !range->iova;
-}
-
-bool verbs_can_reg_all(void)
-{
-    char byte;
-    return populate((uintptr_t)&byte & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1), (uintptr_t)&byte + 1,
-                    MADV_POPULATE_READ) == 0;
 }
 
 /* 0 or an errno value. */
@@ -204,6 +181,9 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 {
     struct verbs_mr *mr = verbs_mr_of(base);
     bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    if (verbs_object_need(VERBS_MR, mr) ||
+        ((flags & IBV_REREG_MR_CHANGE_PD) && verbs_object_need(VERBS_PD, pd)))
+        return IBV_REREG_MR_ERR_INPUT;
     if (!flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || (moves && (!addr || !length))) {
         verbs_fail(EINVAL, "rereg_mr: flags 0x%x, %zu bytes at %p", (unsigned)flags, length, addr);
         return IBV_REREG_MR_ERR_INPUT;

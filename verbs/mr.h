@@ -16,7 +16,4 @@ struct verbs_mr_range {
 /* A region of `pd`. NULL with errno: EINVAL (rights), EFAULT (memory), ENOSPC or ENOMEM. */
 struct verbs_mr *verbs_reg(struct ibv_pd *pd, const struct verbs_mr_range *range);
 
-/* Whether a region may be the whole address space (implicit on-demand paging): Linux from 5.14 on. */
-bool verbs_can_reg_all(void);
-
 #endif

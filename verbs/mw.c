@@ -40,6 +40,11 @@ int verbs_dealloc_mw(struct ibv_mw *mw)
 int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     const struct ibv_mw_bind_info *info = &bind->bind_info;
+    int err = verbs_object_need(VERBS_QP, qp);
+    if (!err)
+        err = verbs_object_need(VERBS_MW, mw);
+    if (err)
+        return err;
     const struct nornic_bind wanted = {
         .lkey = info->mr ? info->mr->lkey : 0,
         .addr = info->addr,
@@ -49,8 +54,8 @@ int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
     if (verbs_pd_of(mw->pd)->nornic != verbs_pd_of(qp->pd)->nornic)
         return verbs_fail(EPERM, "the window and queue pair 0x%06x have different protection domains",
                           qp->qp_num);
-    int err = -nornic_qp_bind_mw(verbs_qp_of(qp)->nornic, verbs_mw_of(mw)->nornic, bind->wr_id,
-                                 bind->send_flags, &wanted);
+    err = -nornic_qp_bind_mw(verbs_qp_of(qp)->nornic, verbs_mw_of(mw)->nornic, bind->wr_id, bind->send_flags,
+                             &wanted);
     if (err)
         return verbs_fail(err, "the window cannot be bound to %llu bytes at 0x%llx",
                           (unsigned long long)info->length, (unsigned long long)info->addr);

@@ -73,6 +73,11 @@ static void follow_forks(void)
     (void)pthread_atfork(lock, unlock, unlock); /* without memory: as if nobody forked */
 }
 
+void verbs_object_follow_forks(void)
+{
+    pthread_once(&objects.once, follow_forks);
+}
+
 /* --- beginning and end --- */
 
 /* Under the lock. NULL: it is not there. */
@@ -95,7 +100,7 @@ void *verbs_object_new(enum verbs_kind kind, size_t bytes)
     void *object = calloc(1, bytes);
     struct known *known = malloc(sizeof *known);
     bool is_added = false;
-    pthread_once(&objects.once, follow_forks);
+    verbs_object_follow_forks();
     if (object && known) {
         *known = (struct known){.object = object};
         lock();

@@ -268,7 +268,12 @@ int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
     (void)lid; /* a name of the group on InfiniBand */
     const struct nornic_addr group = group_of(gid);
-    int err = -nornic_qp_attach_mcast(verbs_qp_of(qp)->nornic, &group);
+    int err = verbs_object_need(VERBS_QP, qp);
+    if (err)
+        return err;
+    if (verbs_is_inherited(qp->context))
+        return verbs_fail(EIO, "queue pair 0x%06x is the parent's", qp->qp_num);
+    err = -nornic_qp_attach_mcast(verbs_qp_of(qp)->nornic, &group);
     return err ? verbs_fail(err, "queue pair 0x%06x cannot be attached to the group", qp->qp_num) : 0;
 }
 
@@ -276,6 +281,9 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
     (void)lid;
     const struct nornic_addr group = group_of(gid);
-    int err = -nornic_qp_detach_mcast(verbs_qp_of(qp)->nornic, &group);
+    int err = verbs_object_need(VERBS_QP, qp);
+    if (err || verbs_is_inherited(qp->context))
+        return err;
+    err = -nornic_qp_detach_mcast(verbs_qp_of(qp)->nornic, &group);
     return err ? verbs_fail(err, "queue pair 0x%06x is not attached to the group", qp->qp_num) : 0;
 }

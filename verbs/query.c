@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "host/config.h"
-#include "verbs/mr.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
@@ -81,6 +80,7 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
                           struct ibv_device_attr_ex *attr, size_t attr_bytes)
 {
     struct ibv_device_attr_ex full = {.phys_port_cnt_ex = 1};
+    char byte = 0;
     if (input && input->comp_mask)
         return verbs_fail(EINVAL, "query_device_ex: comp_mask 0x%x is not known", input->comp_mask);
     ibv_query_device(context, &full.orig_attr);
@@ -90,7 +90,8 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
     full.max_dm_size = MAX_DM_BYTES;
     /* No page is pinned, so all memory comes on demand. */
     full.odp_caps = (struct ibv_odp_caps){
-        .general_caps = IBV_ODP_SUPPORT | (verbs_can_reg_all() ? IBV_ODP_SUPPORT_IMPLICIT : 0),
+        .general_caps =
+            IBV_ODP_SUPPORT | (nornic_memory_check(&byte, 1, true) ? 0 : IBV_ODP_SUPPORT_IMPLICIT),
         .per_transport_caps = {.rc_odp_caps = ODP_OF_ALL,
                                .uc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
                                               IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV,

@@ -90,8 +90,11 @@ int ibv_destroy_srq(struct ibv_srq *base)
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
+    int err = verbs_object_need(VERBS_SRQ, srq);
+    if (err)
+        return err;
     struct nornic_srq *nornic = verbs_srq_of(srq)->nornic;
-    int err = mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) ? EINVAL : 0;
+    err = mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) ? EINVAL : 0;
     if (!err && (mask & IBV_SRQ_MAX_WR))
         err = -nornic_srq_resize(nornic, attr->max_wr);
     if (!err && (mask & IBV_SRQ_LIMIT))
@@ -103,6 +106,9 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
+    int err = verbs_object_need(VERBS_SRQ, srq);
+    if (err)
+        return err;
     nornic_srq_query(verbs_srq_of(srq)->nornic, &attr->max_wr, &attr->srq_limit, NULL);
     attr->max_sge = verbs_srq_of(srq)->max_sge;
     return 0;

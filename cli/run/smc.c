@@ -57,6 +57,8 @@ static int start_service(const struct run_smc *o, const char *path)
     fits = fits && (!o->capture || (add(&w, "--capture") && add(&w, o->capture)));
     pid_t child = fits ? fork() : -1;
     if (child == 0) {
+        unsetenv("LD_PRELOAD"); /* in a program under `run --smc` the service would be lent to itself */
+        unsetenv("NORNIC_SMC");
         execv("/proc/self/exe", w.at);
         _exit(127);
     }

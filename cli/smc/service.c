@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct service_options {
     const char *socket, *capture, *trace;
     bool is_foreground, is_on_demand;
     char path[SERVICE_PATH_BYTES], port[64];
+    char socket_path[SERVICE_PATH_BYTES], capture_path[PATH_MAX]; /* absolute: of paths that were not */
 };
 
 /* --- in the background --- */
@@ -43,8 +45,8 @@ static int wait_for_child(int ready_fd)
     return n == 1 ? status : CLI_ERROR;
 }
 
-/* Goes on in a child, without a terminal. `*ready_fd`: what is written there the parent ends with. CLI_OK in
- * the child, CLI_ERROR; in the parent it does not return but by `*parent_status`. */
+/* Goes on in a child, without a terminal. True in the child, with `*ready_fd`, for tell_parent(). False in the
+ * parent, or without a child: `*parent_status` is what it ends with. */
 static bool go_behind(int *ready_fd, int *parent_status)
 {
     int fds[2];
@@ -65,10 +67,13 @@ static bool go_behind(int *ready_fd, int *parent_status)
     return false;
 }
 
-/* Whoever waits for the output of who started it does not wait for the service. */
-static void let_go_of_terminal(void)
+/* Whoever waits for the output of who started it does not wait for the service; and a file system can be
+ * unmounted while it runs, unless the socket's path leads there from the working directory alone. */
+static void let_go(const struct service_options *o)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (o->config.path[0] == '/' && chdir("/") != 0)
+        cli_tell("the working directory stays: %s", strerror(errno));
     for (int fd = 0; fd < 3 && null >= 0; fd++)
         dup2(null, fd);
     if (null > 2)
@@ -115,7 +120,7 @@ static int serve(struct service_options *o, int ready_fd)
     if (o->is_foreground)
         cli_tell("serving at %s", o->config.path);
     else
-        let_go_of_terminal();
+        let_go(o);
     tell_parent(ready_fd, CLI_OK);
     service_run(service, cli_stop_fd());
     err = service_close(service, &why);
@@ -139,7 +144,10 @@ static int choose_port(struct service_options *o)
 static int run(void *settings)
 {
     struct service_options *o = settings;
-    int ready_fd = -1, status = choose_port(o);
+    int ready_fd = -1, status;
+    if (!o->is_foreground)
+        closefrom(STDERR_FILENO + 1); /* a lock or a pipe of the script that starts it */
+    status = choose_port(o);
     if (status == CLI_OK && o->trace)
         status = smc_trace_open(o->trace, &o->config.sock);
     if (status != CLI_OK)
@@ -187,19 +195,19 @@ static int take_peers(void *settings, const char *option, char *text)
 
 static const struct cli_option rows[] = {
     {"device", 'd', "PORT",
-     "an interface for RDMA: udp:IFACE, packet:IFACE or xdp:IFACE, with ,pnetid=NAME behind it if it belongs "
-     "to a physical network of its own; once for each link (udp of the default route's interface)",
+     "an interface for RDMA: udp:IFACE, packet:IFACE or xdp:IFACE, "
+     "with ,pnetid=NAME behind it if it belongs to a physical network of its own; "
+     "once for each link (udp of the default route's interface)",
      CLI_TAKEN_BY(take_device), .also = {"port"}},
     {"max-links", 0, "COUNT", "links of a link group, %r (2)", AT(config.sock.max_links),
      CLI_TAKES_COUNT(2, 8)},
     {"ueid", 0, "EID",
-     "enterprise id: SMC-R of version 2 with peers that know it too; up to 4 times. Without one, version 1 "
-     "alone",
+     "enterprise id: SMC-R of version 2 with peers that know it too; up to 4 times. "
+     "Without one, version 1 alone",
      CLI_TAKEN_BY(take_ueid)},
     {"peers", 0, "ADDR[/LEN]",
-     "peers with whom SMC-R is spoken without asking by the TCP option, where BPF is not allowed: their "
-     "services "
-     "must name this host, too; once for each",
+     "peers with whom SMC-R is spoken without asking by the TCP option, where BPF is not allowed: "
+     "their services must name this host, too; once for each",
      CLI_TAKEN_BY(take_peers)},
     {"socket", 0, "PATH",
      "where programs find it (in this user's runtime directory, for this network namespace)", AT(socket),
@@ -216,14 +224,25 @@ static const struct cli_option rows[] = {
     {NULL},
 };
 
+/* `path` from the root on, into `room`, which is as good from every working directory. Where that does not
+ * fit, or is not known: `path`. NULL stays NULL. */
+static const char *absolute(const char *path, char *room, size_t room_bytes)
+{
+    char here[PATH_MAX];
+    if (!path || path[0] == '/' || !getcwd(here, sizeof here))
+        return path;
+    int n = snprintf(room, room_bytes, "%s/%s", here, path);
+    return n > 0 && (size_t)n < room_bytes ? room : path;
+}
+
 static int check(void *settings)
 {
     struct service_options *o = settings;
     struct nornic_error why;
     if (!o->config.idle_ns)
         o->config.idle_ns = o->is_on_demand ? 60 * NS_PER_S : UINT64_MAX;
-    o->config.path = o->socket ? o->socket : o->path;
-    o->config.sock.ports[0].capture_path = o->capture;
+    o->config.path = o->socket ? absolute(o->socket, o->socket_path, sizeof o->socket_path) : o->path;
+    o->config.sock.ports[0].capture_path = absolute(o->capture, o->capture_path, sizeof o->capture_path);
     return o->socket || service_path(o->path, &why) == 0 ? CLI_OK : cli_fail("%s", why.text);
 }
 
@@ -231,20 +250,17 @@ const struct cli_command smc_service_command = {
     .name = "smc service",
     .summary = "lend SMC-R connections to this user's programs, which know nothing of it",
     .usage = "smc service [OPTION...]",
-    .about =
-        "Owns the devices, link groups and buffers of SMC-R for all programs of this user on this host, and "
-        "lends them connections: a connection then outlives what becomes of its program, and a pair of hosts "
-        "needs one link group. `nornic run --smc` starts it when it is needed. Goes to the background once "
-        "it "
-        "is ready.",
+    .about = "Owns the devices, link groups and buffers of SMC-R for all programs of this user on this host, "
+             "and lends them connections: a connection then outlives what becomes of its program, "
+             "and a pair of hosts needs one link group. `nornic run --smc` starts it when it is needed. "
+             "Goes to the background once it is ready.",
     .groups = {{.rows = rows}},
     .examples = "Try, as root on two machines:\n"
                 "  # nornic smc service --foreground -d udp:eth0\n"
                 "and while it runs:\n"
                 "  # nornic smc stat\n",
     .status = {"it was ended, or is ready in the background", "one runs there already",
-               "wrong usage, or it "
-               "could not be started"},
+               "wrong usage, or it could not be started"},
     .settings_bytes = sizeof(struct service_options),
     .check = check,
     .run = run,

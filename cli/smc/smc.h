@@ -37,7 +37,9 @@ extern const struct cli_command smc_listen_command, smc_connect_command;
 
 /* The interface of "xdp:eth0:native"; `*len` letters. */
 const char *smc_interface_of(const char *port, int *len);
-/* --device and --ueid, as a row's take() has them. */
+/* --device and --ueid, as a row's take() has them: one more into `sock`. A device's `text` is cut in place at
+ * its comma, and `sock` keeps pointing into it, as it does into what stands behind ",pnetid=". CLI_OK; or
+ * CLI_ERROR after a sentence. */
 int smc_take_device(struct smcr_sock_config *sock, const char *option, char *text);
 int smc_take_ueid(struct smcr_sock_config *sock, const char *option, char *text);
 

@@ -191,6 +191,26 @@ for ((i = 0; i < 100; i++)); do grep -q dying "$tmp/dying" && break; sleep 0.1; 
 run "${in_b[@]}" "$nornic" run --smc --service "$tmp/c.smc" --port udp:nnb -- echo ran
 if [ $rc = 0 ] && [ "$out" = ran ]; then ok service_waited_for; else notok service_waited_for "$rc: $out $err"; fi
 e2e_pids+=($(service_of "$tmp/c.smc"))
+# one that is started keeps nothing of who starts it: no lock, no directory, nor the library of a program under another
+# one; and finds its own files all the same
+mkdir "$tmp/from"
+exec 9>"$tmp/lock"
+flock 9
+(cd "$tmp/from" && run "${in_b[@]}" "$(realpath "$nornic")" run --smc --service "$tmp/b.smc" --port udp:nnb -- \
+    "$(realpath "$nornic")" run --smc --service d.smc --port udp:nnb --capture d.pcapng -- echo ran
+    echo "$rc: $out $err" >"$tmp/started")
+exec 9>&-
+service_d=$(service_of d.smc)
+e2e_pids+=($service_d)
+if [[ $(<"$tmp/started") != "0: ran"* ]] || [ ! -S "$tmp/from/d.smc" ] || [ ! -e "$tmp/from/d.pcapng" ]; then
+    notok service_started "$(<"$tmp/started"), process ${service_d:-none}: $(ls "$tmp/from")"
+elif ! flock -n "$tmp/lock" true; then notok service_started "it keeps a lock: $(ls -l "/proc/$service_d/fd")"
+elif [ "$(readlink "/proc/$service_d/cwd")" != / ]; then notok service_started "$(readlink "/proc/$service_d/cwd")"
+elif grep -q libnornic-sockets "/proc/$service_d/maps"; then notok service_started "it has the library"
+else ok service_started; fi
+kill "$service_d"
+for ((i = 0; i < 100; i++)); do [ -e "$tmp/from/d.smc" ] || break; sleep 0.1; done
+if [ ! -e "$tmp/from/d.smc" ]; then ok service_removes_its_socket; else notok service_removes_its_socket "it is there"; fi
 # and where the program knows the next service before it looks again: what the first had lent is reset all the same,
 # and what the next lends is watched
 cat >"$tmp/next.py" <<'END'

@@ -283,6 +283,33 @@ Test(share, who_leaves_takes_no_packets_along)
     }
 }
 
+/* Nobody listens at those ports, says ICMP, and a socket of the group is told, by the port which. */
+static bool is_refused(unsigned i)
+{
+    struct pollfd refused = {.fd = fds[i]};
+    union net_sockaddr to;
+    for (uint16_t port = 1; port < 200 && !(refused.revents & POLLERR); port++) {
+        socklen_t to_bytes = net_sockaddr_set(&to, &addr, port, 0);
+        cr_assert_eq(sendto(fds[i], "", 1, 0, &to.any, to_bytes), 1);
+        poll(&refused, 1, 0);
+    }
+    return refused.revents & POLLERR;
+}
+
+Test(share, who_leaves_with_an_error_takes_no_packets_along)
+{
+    struct net_share_taken taken;
+    uint8_t payload[64];
+    settle();
+    lead_all_to(3);
+    share_packet(payload, sizeof payload, net_share_first_qpn(members[0]) + 17);
+    send_to(payload, sizeof payload);
+    cr_assert(is_refused(3));
+    leave(3);
+    cr_assert(net_share_take(members[0], &counters, &taken, room, sizeof room));
+    cr_expect_eq(taken.arrival.payload_bytes, sizeof payload);
+}
+
 /* Nothing can come to it between the last packet that is handed over and its end. */
 Test(share, who_is_about_to_leave_is_in_no_ones_way)
 {

@@ -17,8 +17,10 @@
 #define MEMBERS     3
 
 static struct nornic_addr addr;
+static struct nornic_addr other; /* of those who have two */
+static bool has_other[MEMBERS];
 static struct net_share *members[MEMBERS];
-static int fds[MEMBERS];
+static int fds[MEMBERS], other_fds[MEMBERS];
 static uint64_t now_ns = NS_PER_S;
 static uint8_t room[65536];
 static struct net_port_counters counters;
@@ -32,6 +34,8 @@ static int join(unsigned i, struct nornic_error *why)
 {
     int err = net_share_open(0, &members[i], why);
     fds[i] = err ? err : net_share_join(members[i], &addr, 1, why);
+    if (fds[i] >= 0 && has_other[i])
+        other_fds[i] = net_share_join(members[i], &other, 1, why);
     return fds[i];
 }
 
@@ -222,5 +226,32 @@ Test(share_renew, the_new_group_has_a_filter_though_no_index_changes, .timeout =
     cr_expect_eq(*index[first], 0);
     cr_expect_eq(*index[!first], 1);
     expect_owner(2);
+    end_orphans(2);
+}
+
+/* At the first address somebody sleeps who has not allowed it; at the second nobody does. */
+Test(share_renew, a_site_that_cannot_be_renewed_keeps_no_other_from_it, .timeout = 60)
+{
+    int fd = -1;
+    if (geteuid() != 0)
+        cr_skip("users are told apart where root can be each of them");
+    other = share_addr();
+    other.b[15]++;
+    has_other[0] = true;
+    begin_orphans();
+    cr_assert_geq(other_fds[0], 0);
+    cr_expect_eq(owner(other_fds[0]), FIRST_USER, "it is borrowed");
+    for (unsigned rounds = 0; rounds < 1000 && fd < 0; rounds++, now_ns += NS_PER_MS) {
+        net_share_round(members[0], now_ns);
+        cr_assert_eq(net_share_renew(members[0], fds[0]), -1, "the other one sleeps");
+        fd = net_share_renew(members[0], other_fds[0]);
+    }
+    cr_assert_geq(fd, 0);
+    cr_expect_eq(owner(fd), SECOND_USER);
+    close(other_fds[0]);
+    cr_expect_gt(net_share_renew_deadline_ns(members[0]), now_ns, "the first is tried now and then");
+    cr_expect(renew(0) || is_renewed(2), "the sockets stay those of users %u and %u", owner(fds[0]),
+              owner(fds[1]));
+    cr_expect_eq(net_share_renew_deadline_ns(members[0]), NET_TIME_NONE);
     end_orphans(2);
 }

@@ -242,6 +242,21 @@ Test(udp_path, too_long_is_told_until_one_as_long_leaves)
     net_port_close(peer);
 }
 
+/* A train is as long as its packets, of which the last may be short. */
+Test(udp_path, too_long_is_the_longest_packet_of_a_train)
+{
+    run("ip route add 10.77.0.9/32 dev nn0 mtu 800");
+    send_one("10.77.0.9", 1040 + 16, 1040);
+    cr_assert(net_port_trouble(port) && strstr(net_port_trouble(port), "use a smaller path MTU"));
+    send_one("10.77.0.9", 700, 0);
+    cr_assert(net_port_trouble(port), "one between the mean of both and the limit says nothing");
+    run("ip route del 10.77.0.9/32 dev nn0");
+    send_one("10.77.0.9", 1039, 0);
+    cr_assert(net_port_trouble(port), "nor one that is shorter");
+    send_one("10.77.0.9", 1041, 0);
+    cr_assert_null(net_port_trouble(port));
+}
+
 /* Whoever asks for packets that are too long for the way to it costs nobody else the trains. */
 Test(udp_path, a_train_that_one_route_does_not_take_ends_not_all_trains)
 {

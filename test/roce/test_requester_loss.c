@@ -273,6 +273,25 @@ Test(requester_loss, ROCE_RC_47_attempts_are_one_and_retry_cnt)
     }
 }
 
+/* What an application is told beforehand: stretched timeouts, those that half a second bounds, and long ones. */
+Test(requester_loss, ROCE_RC_47_it_is_known_when_it_gives_up)
+{
+    static const uint8_t timeouts[] = {1, 14, 15, 16, 17, 20, 31};
+    for (unsigned c = 0; c < array_len(timeouts) * 8; c++) {
+        config.attr.timeout = timeouts[c / 8];
+        config.attr.retry_cnt = c % 8;
+        renew();
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+        uint64_t limit_ns = nornic_rc_gives_up_ns(config.attr.timeout, config.attr.retry_cnt);
+        script_advance(s, limit_ns - 1);
+        expect_state(s, NORNIC_QPS_RTS);
+        script_advance(s, 1);
+        expect_state(s, NORNIC_QPS_ERR);
+        expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
+    }
+    cr_expect_eq(nornic_rc_gives_up_ns(0, 7), UINT64_MAX);
+}
+
 Test(requester_loss, ROCE_RC_47_progress_restores_the_count)
 {
     config.attr.retry_cnt = 1;

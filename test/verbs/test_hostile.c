@@ -335,6 +335,9 @@ Test(hostile, numbers_that_were_changed)
         init = {.send_cq = cq, .recv_cq = cq, .cap = {.max_send_wr = 1}, .qp_type = IBV_QPT_RC};
     struct ibv_context *other = ibv_open_device(pair_ctx->device);
     cr_assert(pd && mr && mw && srq && ah && cq && other);
+    struct ibv_srq_attr srq_attr = {0};
+    union ibv_gid group = {.raw = {0xff, 0x0e, [15] = 1}};
+    struct ibv_mw_bind bind = {0};
 #define CHANGED(member, call, answer)      \
     (member) += 1000;                      \
     cr_assert_eq((call), (answer), #call); \
@@ -351,6 +354,16 @@ Test(hostile, numbers_that_were_changed)
     CHANGED(pair.qp[0]->handle, ibv_query_qp(pair.qp[0], &attr, IBV_QP_STATE, &asked), EINVAL);
     CHANGED(pd->handle, ibv_create_srq(pd, &srq_init), NULL);
     CHANGED(pd->handle, ibv_dealloc_pd(pd), ENOENT);
+    const int anew = IBV_REREG_MR_ERR_INPUT;
+    CHANGED(mr->handle, ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), anew);
+    CHANGED(pd->handle, ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), anew);
+    CHANGED(cq->handle, ibv_resize_cq(cq, 16), EINVAL);
+    CHANGED(srq->handle, ibv_modify_srq(srq, &srq_attr, IBV_SRQ_LIMIT), EINVAL);
+    CHANGED(srq->handle, ibv_query_srq(srq, &srq_attr), EINVAL);
+    CHANGED(mw->handle, verbs_bind_mw(pair.qp[0], mw, &bind), EINVAL);
+    CHANGED(pair.qp[0]->handle, verbs_bind_mw(pair.qp[0], mw, &bind), EINVAL);
+    CHANGED(pair.qp[0]->handle, ibv_attach_mcast(pair.qp[0], &group, 0), EINVAL);
+    CHANGED(pair.qp[0]->handle, ibv_detach_mcast(pair.qp[0], &group, 0), EINVAL);
 #undef CHANGED
     cr_assert_eq(ibv_dereg_mr(mr), 0);
     cr_assert_eq(verbs_dealloc_mw(mw), 0);

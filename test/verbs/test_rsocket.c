@@ -3,13 +3,17 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "test/support/netns.h"
 #include "test/verbs/pair.h"
@@ -68,6 +72,14 @@ static uint64_t now_ms(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Of all threads of the process. */
+static uint64_t cpu_ms(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
 }
 
 /* --- options --- */
@@ -163,11 +175,96 @@ Test(rsocket, user_timeout)
     struct rsock *s = rs_get(server);
     cr_assert_eq(ibv_query_qp(s->id->qp, &attr, IBV_QP_TIMEOUT, &init), 0);
     rs_put(s);
-    cr_assert_eq(attr.timeout, 12,
-                 "32 times 4.096 us * 2^12 are 537 ms, those of 13 would be more than a second");
+    cr_assert_eq(attr.timeout, 13,
+                 "27 times 4.096 us * 2^12 are 453 ms, 27 times those of 13 are 906 ms, 14: 1.8 s");
     rclose(server);
     rclose(listener);
     rs_peer_close(&peer);
+}
+
+/* A timer of half a second and more runs eight times, and is not stretched. */
+Test(rsocket, a_long_user_timeout_is_used_up)
+{
+    static const struct {
+        uint64_t limit_ms;
+        uint8_t code;
+    } cases[] = {{0, 1},      {1, 3},      {453, 12},    {452, 11},        {906, 13},
+                 {5000, 17},  {17000, 18}, {17180, 19},  {34359, 19},      {34360, 20},
+                 {60000, 20}, {68720, 21}, {600000, 24}, {UINT32_MAX, 31}, {70368744, 30}};
+    for (size_t i = 0; i < array_len(cases); i++)
+        cr_expect_eq(rs_ack_timeout(cases[i].limit_ms), cases[i].code, "%llu ms: %u, not %u",
+                     (unsigned long long)cases[i].limit_ms, rs_ack_timeout(cases[i].limit_ms), cases[i].code);
+}
+
+/* The child has the timer too, and so it goes on ticking for a thread that does not read it any more. */
+Test(rsocket, what_is_closed_wakes_nobody_while_a_child_has_it)
+{
+    int listener = listen_here(), client = connect_here(), server = raccept(listener, NULL, NULL);
+    cr_assert_geq(server, 0);
+    set_number(server, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+    set_number(server, SOL_SOCKET, SO_KEEPALIVE, 1);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        alarm(30);
+        pause();
+        _exit(0);
+    }
+    rclose(client);
+    rclose(server);
+    rclose(listener);
+    poll(NULL, 0, 1100); /* until it would tick */
+    uint64_t began_ms = cpu_ms();
+    poll(NULL, 0, 500);
+    uint64_t used_ms = cpu_ms() - began_ms;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    cr_expect_lt(used_ms, 250, "%llu ms of a processor in half a second", (unsigned long long)used_ms);
+}
+
+/* What a child closes is still its parent's. */
+Test(rsocket, a_child_that_closes_leaves_its_parent_alive)
+{
+    struct rs_peer peer;
+    int listener = listen_here(), server, status;
+    rs_peer_open(&peer, PORT);
+    rs_peer_connect(&peer);
+    cr_assert_geq(server = raccept(listener, NULL, NULL), 0);
+    set_number(server, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+    set_number(server, SOL_SOCKET, SO_KEEPALIVE, 1);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        alarm(30);
+        _exit(rclose(server));
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "0x%x", (unsigned)status);
+    while (rs_peer_next(&peer) != rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE))
+        ;
+    rclose(server);
+    rclose(listener);
+    rs_peer_close(&peer);
+}
+
+/* Flags that mean something else, or nothing, to recv() and send() are not the library's own. */
+Test(rsocket, no_flag_makes_a_call_wait)
+{
+    static const int flags[] = {MSG_CMSG_CLOEXEC, MSG_FASTOPEN, MSG_FASTOPEN | MSG_CMSG_CLOEXEC};
+    char byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+    int listener = listen_here(), client = connect_here(), server = raccept(listener, NULL, NULL);
+    cr_assert_geq(server, 0);
+    cr_assert_eq(rfcntl(server, F_SETFL, (long)O_NONBLOCK), 0);
+    for (size_t i = 0; i < array_len(flags); i++) {
+        alarm(20); /* ends the test where it waits without end */
+        cr_expect_eq(rrecvmsg(server, &msg, flags[i]), -1);
+        cr_expect_eq(errno, EAGAIN);
+    }
+    rclose(client);
+    rclose(server);
+    rclose(listener);
 }
 
 /* --- bytes --- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event channels, and the events that wait in them. */
+#define _GNU_SOURCE /* dup3() */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,18 +11,6 @@
 #include "verbs/av.h"
 #include "verbs/cm/cma.h"
 #include "verbs/object.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void cma_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void cma_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
 
 /* --- channels --- */
 
@@ -44,12 +33,33 @@ struct rdma_event_channel *rdma_create_event_channel(void)
     }
     TAILQ_INIT(&channel->events);
     channel->users = 1;
+    channel->forks = cma_forks();
     return &channel->base;
 }
 
-void cma_channel_get(struct rdma_event_channel *channel)
+/* In a child of a fork, before anything else is done with a channel of its parent: what waits in it is the
+ * parent's, and so is the descriptor's count, so that it becomes one of the child's own under the same
+ * number. Under the lock. */
+static void take_over(struct cma_channel *channel)
 {
-    channel_of(channel)->users++;
+    if (channel->forks == cma_forks() || channel->base.fd < 0)
+        return;
+    int flags = fcntl(channel->base.fd, F_GETFL);
+    int fd = eventfd(0, EFD_CLOEXEC | (flags >= 0 && (flags & O_NONBLOCK) ? EFD_NONBLOCK : 0));
+    if (fd < 0 || dup3(fd, channel->base.fd, O_CLOEXEC) < 0)
+        verbs_tell("a forked process has no descriptor for its parent's event channel");
+    if (fd >= 0)
+        close(fd);
+    TAILQ_INIT(&channel->events);
+    channel->forks = cma_forks();
+}
+
+int cma_channel_get(struct rdma_event_channel *channel)
+{
+    int err = verbs_object_need(VERBS_EVENT_CHANNEL, channel);
+    if (!err)
+        channel_of(channel)->users++;
+    return err;
 }
 
 void cma_channel_put(struct rdma_event_channel *channel)
@@ -82,6 +92,7 @@ static void follow(struct cma_channel *channel, bool was_empty)
 
 void cma_put(struct cma_channel *channel, struct cma_queue *events)
 {
+    take_over(channel);
     bool was_empty = TAILQ_EMPTY(&channel->events);
     TAILQ_CONCAT(&channel->events, events, entry);
     follow(channel, was_empty);
@@ -90,6 +101,7 @@ void cma_put(struct cma_channel *channel, struct cma_queue *events)
 void cma_pull(struct cma_id *id, struct cma_queue *out)
 {
     struct cma_channel *channel = channel_of(id->base.channel);
+    take_over(channel);
     bool was_empty = TAILQ_EMPTY(&channel->events);
     struct cma_event *event, *next;
     for (event = TAILQ_FIRST(&channel->events); event; event = next) {
@@ -214,6 +226,7 @@ static int take_first(struct rdma_event_channel *base, struct cma_event **out, i
     cma_lock();
     int err = verbs_object_need(VERBS_EVENT_CHANNEL, base) ? EBADF : 0;
     if (!err) {
+        take_over(channel);
         *fd = base->fd;
         *out = TAILQ_FIRST(&channel->events);
     }
@@ -256,7 +269,8 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **ou
 int rdma_ack_cm_event(struct rdma_cm_event *base)
 {
     struct cma_event *event = (struct cma_event *)(void *)base;
-    nornic_cm_ack_event(event->nornic);
+    if (!cma_is_inherited(event->id))
+        nornic_cm_ack_event(event->nornic);
     free(event);
     return 0;
 }

@@ -35,6 +35,7 @@ struct cma_channel {
     struct rdma_event_channel base; /* an eventfd, readable while events wait; -1: it is destroyed */
     struct cma_queue events;
     unsigned users;
+    unsigned forks; /* cma_forks() of the process whose events and descriptor these are */
 };
 
 /* A group that an id has joined, or asked to. */
@@ -51,8 +52,9 @@ struct cma_id {
     struct nornic_cm_id *nornic;                     /* what connects; NULL before there is a device */
     struct nornic_cm_id *listeners[CMA_DEVICES_MAX]; /* of one that listens */
     unsigned num_listeners;
-    bool is_sync; /* calls wait for their event; the channel is the id's own */
-    bool is_gone; /* being destroyed: whatever comes is dropped */
+    unsigned forks; /* cma_forks() when it got its device, or began to listen */
+    bool is_sync;   /* calls wait for their event; the channel is the id's own */
+    bool is_gone;   /* being destroyed: whatever comes is dropped */
     bool has_made_cqs;
     bool has_made_srq_cq;
     bool has_tos, has_ack_timeout; /* rdma_set_option(): of the connection that will be made */
@@ -91,14 +93,26 @@ unsigned cma_devices(const struct cma_device **out);
 /* The device that has an address, by whatever GID; NULL: none. */
 const struct cma_device *cma_device_of(const struct nornic_addr *addr);
 
-/* --- verbs/cm/channel.c --- */
+/* --- verbs/cm/lock.c --- */
 
-/* The lock of all channels, queues and ids. */
+/* The lock of all channels, queues and ids. It is the first to be taken: before those of contexts, devices and
+ * objects. */
 void cma_lock(void);
 void cma_unlock(void);
 
-/* An id of it comes or goes. Under the lock. */
-void cma_channel_get(struct rdma_event_channel *channel);
+/* How many forks lie between the first process that used this library and this one. */
+unsigned cma_forks(void);
+/* Whether the connection manager's ids of `id` are those of a parent of this process, with whose sockets only
+ * the parent sends. What gives something of it back does nothing then, and is 0. */
+bool cma_is_inherited(const struct cma_id *id);
+/* For calls that begin something. 0; or -1 with EINVAL: it is inherited. */
+int cma_need_own(const struct cma_id *id);
+
+/* --- verbs/cm/channel.c --- */
+
+/* An id of it comes: 0; or EINVAL, told in words: it is none, or destroyed. And goes: with the last one a
+ * channel that the program has destroyed is freed. Both under the lock. */
+int cma_channel_get(struct rdma_event_channel *channel);
 void cma_channel_put(struct rdma_event_channel *channel);
 
 /* Puts an event into its id's channel. False: that id is going, and the event is the caller's to drop. */
@@ -117,8 +131,9 @@ int cma_complete(struct cma_id *id);
 /* --- verbs/cm/goodbye.c --- */
 
 /* From here on the id's peer hears of it if this process ends by exit(); until cma_part(), which comes before
- * id->nornic goes. Both take the lock. */
-void cma_meet(struct cma_id *id);
+ * id->nornic goes. Comes before the call that asks the peer, whose answer another thread may take, and destroy
+ * the id, before that call returns. False: it was so already. Both take the lock. */
+bool cma_meet(struct cma_id *id);
 void cma_part(struct cma_id *id);
 
 /* --- verbs/cm/id.c --- */

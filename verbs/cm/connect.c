@@ -24,6 +24,7 @@ static int listen_on(struct cma_id *id, const struct cma_device *device, const s
     }
     nornic_cm_id_endpoints(made, &ends);
     *port = ends.local_port;
+    id->forks = cma_forks();
     id->listeners[id->num_listeners++] = made;
     return 0;
 }
@@ -41,7 +42,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
     /* Who is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family). */
     bool is_v4 = is_bound && nornic_addr_is_v4_any(&addr);
     int err = 0;
-    if (!count)
+    if (!count || cma_need_own(id))
         return -1;
     if (id->num_listeners || id->nornic)
         return cma_fail(EINVAL, "the id is in use");
@@ -67,6 +68,8 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
     struct rdma_cm_event *event;
     if (!id->is_sync)
         return cma_fail(EINVAL, "the id is not synchronous");
+    if (cma_need_own(id))
+        return -1;
     if (listen->event)
         rdma_ack_cm_event(listen->event);
     listen->event = NULL;
@@ -145,21 +148,31 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     struct cma_id *id = cma_id_of(base);
     const struct nornic_conn_param param = param_of(id, conn_param);
     struct nornic_qp *qp = base->ps == RDMA_PS_UDP ? NULL : qp_of(id);
+    if (cma_need_own(id))
+        return -1;
+    const bool is_sync = id->is_sync, is_new = id->nornic && cma_meet(id);
     int err = id->nornic ? -nornic_cm_id_connect(id->nornic, qp, &param) : EINVAL;
-    if (err)
+    if (err) {
+        if (is_new)
+            cma_part(id);
         return cma_fail(err, "the id cannot connect now, or not with these values");
-    cma_meet(id);
-    return cma_complete(id);
+    }
+    return is_sync ? cma_complete(id) : 0; /* an id of a channel may be gone by now */
 }
 
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
     struct cma_id *id = cma_id_of(base);
     const struct nornic_conn_param param = param_of(id, conn_param);
+    if (cma_need_own(id))
+        return -1;
+    const bool is_new = id->nornic && cma_meet(id);
     int err = id->nornic ? -nornic_cm_id_accept(id->nornic, qp_of(id), &param) : EINVAL;
-    if (err)
+    if (err) {
+        if (is_new)
+            cma_part(id);
         return cma_fail(err, "there is no request to accept, or not with these values");
-    cma_meet(id);
+    }
     if (base->qp)
         base->qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
     return base->ps == RDMA_PS_UDP ? 0 : cma_complete(id);
@@ -168,6 +181,8 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 int rdma_establish(struct rdma_cm_id *base)
 {
     struct cma_id *id = cma_id_of(base);
+    if (cma_need_own(id))
+        return -1;
     int err = id->nornic && !base->qp ? -nornic_cm_id_establish(id->nornic) : EINVAL;
     return err ? cma_fail(err, "there is no answer to confirm, or the id has a queue pair") : 0;
 }
@@ -175,6 +190,8 @@ int rdma_establish(struct rdma_cm_id *base)
 int rdma_reject(struct rdma_cm_id *base, const void *private_data, uint8_t private_data_len)
 {
     struct cma_id *id = cma_id_of(base);
+    if (cma_need_own(id))
+        return -1;
     int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data_len) : EINVAL;
     return err ? cma_fail(err, "there is no request to refuse") : 0;
 }
@@ -187,6 +204,8 @@ int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t pri
 int rdma_disconnect(struct rdma_cm_id *base)
 {
     struct cma_id *id = cma_id_of(base);
+    if (cma_is_inherited(id))
+        return 0;
     int err = id->nornic ? -nornic_cm_id_disconnect(id->nornic) : EINVAL;
     if (err)
         return cma_fail(err, "the id is not connected");
@@ -211,6 +230,8 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *ma
     struct cma_id *id = cma_id_of(base);
     struct nornic_qp_attr found;
     uint32_t found_mask = 0;
+    if (cma_need_own(id))
+        return -1;
     int err = id->nornic ? -nornic_cm_id_qp_attr(id->nornic, (enum nornic_qp_state)attr->qp_state, &found,
                                                  &found_mask)
                          : EINVAL;

@@ -12,7 +12,8 @@ static struct {
     pthread_once_t once;
     struct cma_device list[CMA_DEVICES_MAX];
     unsigned count;
-    int err; /* why there is none */
+    int err;        /* why there is none */
+    unsigned forks; /* cma_forks() of the process that has opened them: a child opens its own */
 } devices = {.once = PTHREAD_ONCE_INIT};
 
 /* --- events --- */
@@ -139,6 +140,13 @@ static void open_all(void)
 
 unsigned cma_devices(const struct cma_device **out)
 {
+    cma_lock();
+    if (devices.forks != cma_forks()) {
+        devices.once = (pthread_once_t)PTHREAD_ONCE_INIT;
+        devices.count = 0;
+        devices.forks = cma_forks();
+    }
+    cma_unlock();
     pthread_once(&devices.once, open_all);
     *out = devices.list;
     if (!devices.count)

@@ -9,15 +9,26 @@
 #define GOODBYE_NS (200 * NS_PER_MS)
 
 static LIST_HEAD(cma_id_list, cma_id) met = LIST_HEAD_INITIALIZER(met);
+static unsigned met_forks; /* cma_forks() of the process whose ids they are */
 
-void cma_meet(struct cma_id *id)
+/* Those of a parent are the parent's to end. Under the lock. */
+static void forget_inherited(void)
+{
+    if (met_forks != cma_forks())
+        LIST_INIT(&met);
+    met_forks = cma_forks();
+}
+
+bool cma_meet(struct cma_id *id)
 {
     cma_lock();
-    if (!id->has_met) {
+    forget_inherited();
+    bool is_new = !id->has_met;
+    if (is_new)
         LIST_INSERT_HEAD(&met, id, of_met);
-        id->has_met = true;
-    }
+    id->has_met = true;
     cma_unlock();
+    return is_new;
 }
 
 void cma_part(struct cma_id *id)
@@ -35,14 +46,13 @@ static void *part_from_all(void *unused)
     (void)unused;
     cma_lock();
     for (id = LIST_FIRST(&met); id; id = LIST_NEXT(id, of_met))
-        if (!verbs_is_inherited(id->base.verbs))
-            (void)nornic_cm_id_disconnect(id->nornic); /* refused where the end has come already */
+        (void)nornic_cm_id_disconnect(id->nornic); /* refused where the end has come already */
     cma_unlock();
     return NULL;
 }
 
 static __attribute__((destructor)) void say_goodbye(void)
 {
-    if (!LIST_EMPTY(&met))
+    if (!LIST_EMPTY(&met) && met_forks == cma_forks())
         verbs_last_words(part_from_all, GOODBYE_NS);
 }

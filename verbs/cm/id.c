@@ -19,8 +19,12 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
     }
     if (channel) { /* its own it has made */
         cma_lock();
-        cma_channel_get(channel);
+        int err = cma_channel_get(channel);
         cma_unlock();
+        if (err) {
+            free(id);
+            return NULL;
+        }
     }
     id->base.context = context;
     id->base.ps = ps;
@@ -32,6 +36,7 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
 void cma_id_bind(struct cma_id *id, const struct cma_device *device)
 {
     id->device = device;
+    id->forks = cma_forks();
     id->base.verbs = device->verbs;
     id->base.port_num = VERBS_PORT_NUM;
     if (!id->base.pd)
@@ -107,6 +112,8 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 {
     struct cma_queue more = TAILQ_HEAD_INITIALIZER(more);
     struct cma_event *request;
+    if (cma_is_inherited(cma_id_of(id)))
+        return 0;
     destroy(cma_id_of(id), &more);
     while ((request = TAILQ_FIRST(&more))) { /* nobody has seen these */
         TAILQ_REMOVE(&more, request, entry);
@@ -124,6 +131,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
     struct cma_queue mine = TAILQ_HEAD_INITIALIZER(mine);
     struct rdma_event_channel *old = base->channel;
     bool was_sync = id->is_sync, is_sync = channel == NULL;
+    if (cma_need_own(id))
+        return -1;
     if (is_sync && was_sync)
         return cma_fail(EINVAL, "the id is synchronous already");
     if (is_sync)
@@ -131,11 +140,13 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
     if (!channel)
         return -1;
     cma_lock();
+    if (!is_sync && cma_channel_get(channel)) {
+        cma_unlock();
+        return -1;
+    }
     cma_pull(id, &mine);
     base->channel = channel;
     id->is_sync = is_sync;
-    if (!is_sync)
-        cma_channel_get(channel);
     cma_put((struct cma_channel *)(void *)channel, &mine);
     cma_unlock();
     if (was_sync) {

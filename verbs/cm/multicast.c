@@ -30,6 +30,8 @@ int rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *addr, void *co
     struct cma_id *id = cma_id_of(base);
     struct nornic_error why = {""};
     uint16_t port;
+    if (cma_need_own(id))
+        return -1;
     struct cma_group *group = calloc(1, sizeof *group);
     if (!group)
         return cma_fail(ENOMEM, "no memory for a group");
@@ -73,6 +75,8 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
     struct cma_id *id = cma_id_of(base);
     struct nornic_addr wanted;
     uint16_t port;
+    if (cma_is_inherited(id))
+        return 0;
     struct cma_group *group = cma_addr_of(addr, &wanted, &port) ? find(id, &wanted) : NULL;
     if (!group)
         return cma_fail(EADDRNOTAVAIL, "the id has not joined that group");

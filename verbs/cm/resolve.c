@@ -43,6 +43,8 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
     char text[NORNIC_ADDR_STR_SIZE];
     if (!cma_addr_of(wanted, &addr, &port))
         return cma_fail(EAFNOSUPPORT, "an address that is neither IPv4 nor IPv6");
+    if (cma_need_own(id))
+        return -1;
     if (id->nornic || id->num_listeners)
         return cma_fail(EINVAL, "the id is in use");
     /* All are opened by now, also for any address: a program may tell its peer the port before it listens
@@ -138,6 +140,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct
     struct cma_id *id = cma_id_of(base);
     struct ends ends;
     uint16_t src_port;
+    if (cma_need_own(id))
+        return -1;
     if (!cma_addr_of(dst_addr, &ends.dst, &ends.port))
         return cma_fail(EAFNOSUPPORT, "no destination that is IPv4 or IPv6");
     struct sockaddr *src = src_addr ? src_addr : &base->route.addr.src_addr;
@@ -159,6 +163,8 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
     struct cma_id *id = cma_id_of(base);
     (void)timeout_ms; /* nobody is asked */
+    if (cma_need_own(id))
+        return -1;
     int err = id->nornic ? -nornic_cm_id_resolve_route(id->nornic) : EINVAL;
     return err ? cma_fail(err, "the id has no address that is resolved") : cma_complete(id);
 }

@@ -8,14 +8,18 @@
 #define RESOLVE_MS 2000
 #define RETRIES    7 /* of an RC queue pair; of RNR NAKs it means without end */
 
-/* TCP_USER_TIMEOUT: the queue pair gives up after about 32 times its ACK timeout (8 tries, of up to 4 times
- * as long as it says), 4.096 us * 2^n; the largest that is in time. What a connection has it keeps. */
+uint8_t rs_ack_timeout(uint64_t limit_ms)
+{
+    uint8_t code = 1;
+    while (code < 31 && nornic_rc_gives_up_ns(code + 1, RETRIES) <= limit_ms * NS_PER_MS)
+        code++;
+    return code;
+}
+
+/* TCP_USER_TIMEOUT. What a connection has it keeps. */
 static void take_user_timeout(struct rsock *s)
 {
-    uint64_t each_ns = s->user_timeout_ms * NS_PER_MS / 32;
-    uint8_t code = 1;
-    while (code < 31 && (UINT64_C(4096) << (code + 1)) <= each_ns)
-        code++;
+    uint8_t code = rs_ack_timeout(s->user_timeout_ms);
     if (s->user_timeout_ms)
         (void)rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &code, sizeof code);
 }

@@ -90,7 +90,7 @@ ssize_t ds_recv(struct rsock *s, struct rs_parts to, int flags, struct sockaddr 
     struct rs_datagrams *d = s->datagrams;
     int err = need_port(s);
     if (!err)
-        err = rs_wait(s, flags | RS_WAIT_TO_READ, ds_has_kept);
+        err = rs_wait(s, RS_TO_READ, flags, ds_has_kept);
     if (err)
         return rs_ended(s, "rrecvfrom", err);
     struct ds_datagram *first = STAILQ_FIRST(&d->kept);
@@ -162,7 +162,7 @@ ssize_t ds_send(struct rsock *s, struct rs_parts from, int flags, const struct s
     if (!err && len == SIZE_MAX)
         err = verbs_fail(EMSGSIZE, "a datagram may have %zu bytes here", room);
     if (!err)
-        err = rs_wait(s, flags, ds_can_send);
+        err = rs_wait(s, RS_TO_WRITE, flags, ds_can_send);
     if (!err && !peer->ah)
         rs_progress(s); /* its answer may have come */
     if (!err)

@@ -71,7 +71,7 @@ ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
     size_t done = 0;
     int err = rs_need_connection(s, flags);
     while (!err && has_room(to)) {
-        err = rs_wait(s, flags | RS_WAIT_TO_READ, rs_can_read);
+        err = rs_wait(s, RS_TO_READ, flags, rs_can_read);
         if (err)
             break;
         if (!s->unread_bytes) {
@@ -118,7 +118,7 @@ ssize_t rs_send_parts(struct rsock *s, struct rs_parts from, int flags)
     if (!err)
         err = rs_tell_mappings(s, flags);
     while (!err && has_room(from)) {
-        err = rs_wait(s, flags, rs_can_write);
+        err = rs_wait(s, RS_TO_WRITE, flags, rs_can_write);
         if (!err)
             err = cannot_send(s);
         if (!err)

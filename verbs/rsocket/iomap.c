@@ -29,7 +29,7 @@ int rs_tell_mappings(struct rsock *s, int flags)
     struct rs_mapping *mapping;
     int err = 0;
     while (!err && (mapping = untold(s))) {
-        err = rs_wait(s, flags, can_tell);
+        err = rs_wait(s, RS_TO_WRITE, flags, can_tell);
         if (err)
             return err;
         if (s->state != RS_CONNECTED || s->is_send_shut)
@@ -146,7 +146,7 @@ static int put(struct rsock *s, const uint8_t *buf, size_t count, uint64_t offse
         if (!map)
             return verbs_fail(EINVAL, "the peer has mapped nothing at offset %llu",
                               (unsigned long long)offset + *done);
-        err = rs_wait(s, flags, can_put);
+        err = rs_wait(s, RS_TO_WRITE, flags, can_put);
         if (err)
             return err;
         if (s->state != RS_CONNECTED || s->is_send_shut)

@@ -108,12 +108,12 @@ static int sleep_for(struct rsock *s, int wake_fd, int timeout_ms)
     return err;
 }
 
-int rs_wait(struct rsock *s, int flags, bool (*is_so)(const struct rsock *s))
+int rs_wait(struct rsock *s, enum rs_patience patience, int flags, bool (*is_so)(const struct rsock *s))
 {
-    bool may_wait = (flags & RS_WAIT_ALWAYS) || !(s->is_nonblocking || (flags & MSG_DONTWAIT));
-    uint64_t limit_ms = flags & RS_WAIT_ALWAYS    ? 0
-                        : flags & RS_WAIT_TO_READ ? s->recv_timeout_ms
-                                                  : s->send_timeout_ms;
+    bool may_wait = patience == RS_ALWAYS || !(s->is_nonblocking || (flags & MSG_DONTWAIT));
+    uint64_t limit_ms = patience == RS_ALWAYS    ? 0
+                        : patience == RS_TO_READ ? s->recv_timeout_ms
+                                                 : s->send_timeout_ms;
     const uint64_t end_ms = limit_ms ? now_ms() + limit_ms : 0;
     for (;;) {
         if (is_so(s))
@@ -139,5 +139,5 @@ int rs_need_connection(struct rsock *s, int flags)
 {
     if (s->state == RS_NEW || s->state == RS_LISTENING)
         return ENOTCONN;
-    return rs_wait(s, flags, rs_is_connected);
+    return rs_wait(s, RS_TO_WRITE, flags, rs_is_connected);
 }

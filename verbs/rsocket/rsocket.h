@@ -279,6 +279,9 @@ bool rs_get_message(const struct rsock *s, const struct ibv_wc *wc, uint32_t *ms
 
 /* --- verbs/rsocket/connect.c --- */
 
+/* The code of the largest ACK timeout, 4.096 us * 2^n, by which the queue pair of a stream gives up within
+ * `limit_ms`; 1 if none does. */
+uint8_t rs_ack_timeout(uint64_t limit_ms);
 /* Takes all events of the connection that wait. Under the lock. */
 void rs_take_events(struct rsock *s);
 
@@ -288,11 +291,16 @@ void rs_take_events(struct rsock *s);
 void rs_progress(struct rsock *s);
 /* Lets the descriptor become readable when something comes. False: something may have come already. */
 bool rs_arm(struct rsock *s);
-/* Waits until `is_so`, under the lock, which is given back meanwhile. 0, or an errno value: EAGAIN: it
- * is not so, and the rsocket, or MSG_DONTWAIT in `flags`, forbids to wait, or to wait longer; EINTR. */
-#define RS_WAIT_ALWAYS  0x40000000 /* in `flags`, among those of recv() and send() */
-#define RS_WAIT_TO_READ 0x20000000 /* by SO_RCVTIMEO; others wait by SO_SNDTIMEO */
-int rs_wait(struct rsock *s, int flags, bool (*is_so)(const struct rsock *s));
+enum rs_patience {
+    RS_TO_READ,  /* as long as SO_RCVTIMEO says */
+    RS_TO_WRITE, /* SO_SNDTIMEO */
+    RS_ALWAYS    /* without end, whatever the rsocket and the program say */
+};
+
+/* Waits until `is_so`, under the lock, which is given back meanwhile. `flags` are the program's, of recv()
+ * or send(). 0, or an errno value: EAGAIN: it is not so, and the rsocket, or MSG_DONTWAIT, forbids to wait,
+ * or to wait longer; EINTR. */
+int rs_wait(struct rsock *s, enum rs_patience patience, int flags, bool (*is_so)(const struct rsock *s));
 /* Waits for the end of an attempt to connect, if one goes on. 0 or an errno value; EAGAIN for who may not
  * wait. */
 int rs_need_connection(struct rsock *s, int flags);
@@ -312,6 +320,8 @@ int rs_tell_mappings(struct rsock *s, int flags);
 
 /* From now on requests are answered whether or not the program calls. 0 or an errno value. */
 int rs_serve(struct rsock *s);
+/* The end of that, and of what rs_keep_alive() began, before the rsocket's descriptor is closed. */
+void rs_serve_no_more(struct rsock *s);
 /* From now on, while it is connected, the peer gets a message every so many seconds, which fails where it is
  * gone; 0: no more. 0 or an errno value. */
 int rs_keep_alive(struct rsock *s, unsigned seconds);

@@ -146,7 +146,7 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
     struct rsock *listener = rs_need(socket);
     if (!listener)
         return -1;
-    int err = listener->state == RS_LISTENING ? rs_wait(listener, RS_WAIT_TO_READ, rs_can_read) : EINVAL;
+    int err = listener->state == RS_LISTENING ? rs_wait(listener, RS_TO_READ, 0, rs_can_read) : EINVAL;
     if (err)
         return leave(listener, __func__, err);
     struct rsock *s = STAILQ_FIRST(&listener->pending);
@@ -205,9 +205,9 @@ static int shut(struct rsock *s, int how)
 static void shut_down(struct rsock *s, int how)
 {
     int what = s->state == RS_CONNECTED ? shut(s, how) : -1;
-    if (what >= 0 && rs_wait(s, RS_WAIT_ALWAYS, rs_can_ctrl) == 0 && s->state == RS_CONNECTED &&
+    if (what >= 0 && rs_wait(s, RS_ALWAYS, 0, rs_can_ctrl) == 0 && s->state == RS_CONNECTED &&
         rs_post_ctrl(s, (enum rs_ctrl)what) == 0)
-        rs_wait(s, RS_WAIT_ALWAYS, rs_is_sent);
+        rs_wait(s, RS_ALWAYS, 0, rs_is_sent);
     if (what == RS_CTRL_DISCONNECT && s->state == RS_CONNECTED)
         rs_set_state(s, RS_ENDED, 0);
 }
@@ -226,13 +226,23 @@ int rshutdown(int socket, int how)
     return leave(s, __func__, 0);
 }
 
+/* A parent's, before this process was forked: the parent goes on with it. */
+static bool is_inherited(const struct rsock *s)
+{
+    return s->id && s->id->verbs && verbs_is_inherited(s->id->verbs);
+}
+
 int rclose(int socket)
 {
     struct rsock *s = rs_need(socket);
     if (!s)
         return -1;
+    if (is_inherited(s)) {
+        rs_forget(s);
+        return leave(s, __func__, 0);
+    }
     if (s->state == RS_ACCEPTING)
-        rs_wait(s, RS_WAIT_ALWAYS, rs_is_connected);
+        rs_wait(s, RS_ALWAYS, 0, rs_is_connected);
     shut_down(s, SHUT_RDWR);
     if (s->id && s->id->qp && s->state == RS_ENDED)
         rdma_disconnect(s->id);

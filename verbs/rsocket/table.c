@@ -95,8 +95,7 @@ static void end(struct rsock *s)
     }
     ds_close(s);
     rs_close_endpoint(s);
-    if (s->timer_fd >= 0)
-        close(s->timer_fd);
+    rs_serve_no_more(s);
     close(s->fd);
     pthread_mutex_destroy(&s->lock);
     free(s);
