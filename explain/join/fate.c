@@ -83,7 +83,7 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
         p->fate = EXPLAIN_FATE_MISSED_HERE;
         if (p->is_doubted || p->equal)
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
-        else if (!p->icrc) /* another packet may have become it: nothing vouches for its headers */
+        else if (!p->icrc || p->is_changed) /* another packet may have become it: nothing vouches for it */
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
     } else {
         p->fate = EXPLAIN_FATE_OUTSIDE;

@@ -55,7 +55,7 @@ struct explain_join_place {
     uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */
     uint64_t time_ns[2];       /* the same by the clock of capture 0 */
     int64_t delay_ns;          /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
-    uint32_t part_bytes;       /* LOST, of TCP: of its data so many came, as parts */
+    uint32_t part_bytes;       /* LOST or MISSED_THERE, of TCP: the capture there has so many bytes of it */
     uint64_t related;     /* number of the packet that shows its fate, or that it is a copy of; 0: none */
     const char *evidence; /* what that packet tells; "" where there is none */
 };

@@ -100,7 +100,7 @@ int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
     k->ip_id = s->ip_id;
     k->key = key_of(hash_word(k->lane, s->ip_id), p, s);
     if (s->captured == s->len_bytes) /* data are as good as an ICRC to know a segment by */
-        k->icrc = (uint32_t)hash_bytes(0, p->frame + s->offset, s->captured) | 1;
+        k->icrc = join_hash_data(p->frame + s->offset, s->captured);
     k->role = p->kind == EXPLAIN_SMC_TCP ? JOIN_OTHER : JOIN_SEGMENT;
     k->bytes = (uint16_t)min_u32(s->len_bytes, UINT16_MAX);
     k->stream = k->role == JOIN_SEGMENT ? 2 * conn + sender : 0;
