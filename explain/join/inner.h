@@ -58,6 +58,7 @@ struct join_packet {
     uint16_t ip_id;
     uint8_t role, opcode, syndrome, seen;
     uint8_t equal;   /* enum join_equal */
+    bool is_cut;     /* its ICRC, or of TCP all of its data, was not captured */
     bool is_damaged; /* the ICRC or a header is wrong */
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
@@ -109,7 +110,6 @@ struct join_side {
     uint32_t *next; /* by packet: the next one of its group; made by explain_join_finish() */
     uint64_t records, first_ns, last_ns;
     uint32_t twice; /* packets that the capture holds once more, and that are left out */
-    bool is_cut;    /* packets whose ICRC was not captured */
     struct explain_analysis *analysis;
     uint32_t
         *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
@@ -224,6 +224,12 @@ static inline int64_t join_delay_ns(const struct explain_join *j, unsigned sende
                                     uint64_t to_ns)
 {
     return (int64_t)(join_time_ns(j, !sender, to_ns) - join_time_ns(j, sender, from_ns));
+}
+
+/* Whether packets of its kind are told apart by their ICRC, or their data. */
+static inline bool join_has_content(const struct explain_join *j, const struct join_packet *p)
+{
+    return j->lanes[p->lane].is_tcp ? j->summary.has_data : j->summary.has_icrc;
 }
 
 /* Whether a packet that is sent again differs from the one before, by its identification: then equal ones

@@ -77,7 +77,8 @@ struct explain_join_summary {
     uint64_t unrelated[2];
     struct explain_join_way way[2]; /* by the capture at the end that sends */
     struct explain_clock clock;
-    bool has_icrc; /* packets were told apart by it too; false: packets are cut */
+    bool has_icrc; /* packets of RoCE were told apart by it too; false: some are cut */
+    bool has_data; /* and segments of TCP by theirs */
     bool
         is_either_way; /* either capture may be the one at the end that the first packets left: clocks explain
                            both, and what is told of ends and delays is the better guess */

@@ -131,14 +131,18 @@ uint32_t join_drop_plain_tcp(struct explain_join *j)
 int join_keep_iwarp(struct explain_join *j)
 {
     join_drop_plain_tcp(j);
+    j->summary.has_icrc = j->summary.has_data = true;
     for (unsigned side = 0; side < 2; side++) {
         struct join_side *s = &j->side[side];
         s->tcp_streams = max_u32(s->stream_cap, 2);
         if (j->conn_count && join_know_stream(s, s->tcp_streams + 2 * j->conn_count - 1) != 0)
             return -ENOMEM;
-        for (uint32_t i = 0; i < s->count; i++)
-            if (s->packets[i].role == JOIN_SEGMENT)
-                s->packets[i].stream += s->tcp_streams;
+        for (uint32_t i = 0; i < s->count; i++) {
+            struct join_packet *k = &s->packets[i];
+            *(j->lanes[k->lane].is_tcp ? &j->summary.has_data : &j->summary.has_icrc) &= !k->is_cut;
+            if (k->role == JOIN_SEGMENT)
+                k->stream += s->tcp_streams;
+        }
     }
     return 0;
 }

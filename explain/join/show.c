@@ -159,7 +159,8 @@ void explain_join_sums_json(struct explain_text *out, const struct explain_join_
     put_way_json(out, &sums->way[0]);
     explain_put(out, ",\"b_to_a\":");
     put_way_json(out, &sums->way[1]);
-    explain_printf(out, ",\"told_apart_by_icrc\":%s,\"clock\":", sums->has_icrc ? "true" : "false");
+    explain_printf(out, ",\"told_apart_by_icrc\":%s,\"told_apart_by_data\":%s,\"clock\":",
+                   sums->has_icrc ? "true" : "false", sums->has_data ? "true" : "false");
     put_clock_json(out, &sums->clock);
     explain_printf(out, ",\"either_way\":%s", sums->is_either_way ? "true" : "false");
     explain_put(out, "}}\n");
@@ -245,6 +246,8 @@ void explain_join_sums(struct explain_text *out, const struct explain_join_summa
                     "clock that runs unevenly explains either\n");
     if (!sums->has_icrc)
         explain_put(out, "Packets are cut: equal ones are told apart without their ICRC\n");
+    if (!sums->has_data)
+        explain_put(out, "Segments of TCP are cut: equal ones are told apart without their data\n");
 }
 
 /* --- findings --- */

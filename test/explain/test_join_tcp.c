@@ -22,13 +22,22 @@
 /* A capture at 10.77.0.1 (side 0), and one at 10.77.0.2, 30 us away, whose clock is 2 s ahead. */
 enum at_other { AS_IT_IS, NOT_THERE, IN_TWO, FIRST_HALF, BUT_THE_MIDDLE, CHANGED, IN_TWO_CHANGED };
 
-static void take(struct ends *e, unsigned side, const uint8_t *frame, uint32_t len, uint64_t time_ns)
+static void take_cut(struct ends *e, unsigned side, const uint8_t *frame, uint32_t len, uint32_t wire_bytes,
+                     uint64_t time_ns)
 {
-    struct net_capture_record r = {
-        .data = frame, .len_bytes = len, .wire_bytes = len, .time_ns = time_ns, .link = NET_LINK_ETHERNET};
+    struct net_capture_record r = {.data = frame,
+                                   .len_bytes = len,
+                                   .wire_bytes = wire_bytes,
+                                   .time_ns = time_ns,
+                                   .link = NET_LINK_ETHERNET};
     struct explain_packet packet;
     explain_dissect(&packet, &r, ++e->count[side]);
     cr_assert_eq(explain_join_take(e->join, side, &packet), 0);
+}
+
+static void take(struct ends *e, unsigned side, const uint8_t *frame, uint32_t len, uint64_t time_ns)
+{
+    take_cut(e, side, frame, len, len, time_ns);
 }
 
 /* `n` bytes of the segment's data from `from` on, as a packet of their own; with `flip` in the last. */
@@ -278,6 +287,19 @@ Test(join_tcp, parts_are_found_however_many_are_under_way)
     cr_expect_eq(way->fates[EXPLAIN_FATE_ARRIVED], way->packets, "%u of %u",
                  (unsigned)way->fates[EXPLAIN_FATE_ARRIVED], (unsigned)way->packets);
     ends_free(s.e);
+}
+
+/* Whether segments are told apart by their data says nothing of packets of RoCE. */
+Test(join_tcp, a_segment_that_is_cut_takes_the_data_of_all_away)
+{
+    for (unsigned cut = 0; cut < 2; cut++) {
+        struct stream s = go_on(IWARP_MIX);
+        take_cut(s.e, 0, s.data, s.data_at, s.data_at + 100 * cut, s.start_ns);
+        ends_finish(s.e);
+        cr_expect_eq(explain_join_summary(s.e->join)->has_data, !cut);
+        cr_expect(explain_join_summary(s.e->join)->has_icrc);
+        ends_free(s.e);
+    }
 }
 
 /* Neither of two with the same bytes is in the capture there, and one of them came. */
