@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the receiver of TCP tells of segments that its capture does not have. It acknowledges all bytes up
- * to the first that is missing: an acknowledgement of the segment's last byte, before any copy of it is
- * there, says that the segment came, and the capture missed it. One that ends at its first byte, when
- * segments that left later have come, says that it did not. Segments in doubt wait, stream by stream,
- * while the packets of the receiver's capture are read in their order. */
+/* What the receiver of TCP tells of segments that its capture does not have, or not all of. It acknowledges
+ * all bytes up to the first that is missing: an acknowledgement of the segment's last byte, before all of
+ * its bytes are there, says that the rest came, and the capture missed it. Of several that had these bytes
+ * one came, then, and which one is not told. An acknowledgement that ends at its first byte, when segments
+ * that left later have come, says that it did not come. Segments in doubt wait, stream by stream, while the
+ * packets of the receiver's capture are read in their order. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@
 /* A segment in doubt, and the next of its stream. */
 struct doubtful {
     uint32_t packet, next; /* next: JOIN_NONE at the end */
+    uint32_t bytes;        /* so many of its bytes were there since it left, each as often as it was */
     uint64_t time_ns;      /* by clock 0 */
 };
 
@@ -22,6 +24,8 @@ struct doubtful {
 struct waiting {
     uint32_t first, last, count;
     uint32_t came; /* one past the place, in the sender's capture, of the newest that came; 0: none did */
+    bool has_ack;
+    uint32_t ack; /* with has_ack: the receiver said last that it has all before this */
 };
 
 struct inquiry {
@@ -29,6 +33,7 @@ struct inquiry {
     unsigned from;
     struct doubtful *doubtful;
     uint32_t count, at;
+    uint32_t left;           /* of the sender's packets, these have left */
     struct waiting *waiting; /* by 2 * connection + direction */
 };
 
@@ -49,28 +54,42 @@ static bool open_inquiry(struct inquiry *q)
         bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
         if (is_missing && p->other == JOIN_NONE && p->role == JOIN_SEGMENT && p->end != p->psn &&
             q->j->lanes[p->lane].from == (int)q->from)
-            q->doubtful[q->count++] =
-                (struct doubtful){i, JOIN_NONE, join_time_ns(q->j, q->from, p->time_ns)};
+            q->doubtful[q->count++] = (struct doubtful){
+                .packet = i, .next = JOIN_NONE, .time_ns = join_time_ns(q->j, q->from, p->time_ns)};
     }
     return true;
 }
 
-static bool overlaps(const struct join_packet *a, const struct join_packet *b)
+/* How many bytes both have. */
+static uint32_t common_bytes(const struct join_packet *a, const struct join_packet *b)
 {
-    return (int32_t)(a->psn - b->end) < 0 && (int32_t)(b->psn - a->end) < 0;
+    uint32_t first = (int32_t)(a->psn - b->psn) > 0 ? a->psn : b->psn;
+    uint32_t end = (int32_t)(a->end - b->end) < 0 ? a->end : b->end;
+    return (int32_t)(end - first) > 0 ? end - first : 0;
 }
 
-/* A segment in doubt leaves. Of several with the same bytes it is not told which one an acknowledgement
- * is for. */
+/* A segment leaves: of those that wait and have bytes of it, it is not told any more which one an
+ * acknowledgement is for. */
+static bool note_again(const struct inquiry *q, const struct waiting *w, const struct join_packet *p)
+{
+    bool is_again = false;
+    for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
+        struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
+        bool has_common = common_bytes(before, p) > 0;
+        before->is_again |= has_common;
+        is_again |= has_common;
+    }
+    return is_again;
+}
+
+/* A segment in doubt leaves. What the receiver had before tells nothing of it. */
 static void ask(struct inquiry *q, uint32_t d)
 {
     struct join_packet *p = &q->j->side[q->from].packets[q->doubtful[d].packet];
     struct waiting *w = &q->waiting[p->stream - q->j->side[q->from].tcp_streams];
-    for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
-        struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
-        if (overlaps(before, p))
-            before->is_again = p->is_again = true;
-    }
+    p->is_again |= note_again(q, w, p);
+    if (w->has_ack && (int32_t)(w->ack - p->end) >= 0)
+        return;
     if (w->count == WAITING_MAX) {
         w->first = q->doubtful[w->first].next;
         w->count--;
@@ -82,6 +101,31 @@ static void ask(struct inquiry *q, uint32_t d)
     w->last = d;
 }
 
+/* A segment leaves that came. */
+static void leave(const struct inquiry *q, const struct join_packet *p)
+{
+    if (p->role == JOIN_SEGMENT && p->other != JOIN_NONE && p->end != p->psn &&
+        q->j->lanes[p->lane].from == (int)q->from)
+        note_again(q, &q->waiting[p->stream - q->j->side[q->from].tcp_streams], p);
+}
+
+/* The receiver has all of a segment, and its capture has not. */
+static void miss(const struct inquiry *q, struct join_packet *p, uint32_t answer, uint64_t now_ns)
+{
+    const struct join_side *here = &q->j->side[q->from];
+    if (p->fate != EXPLAIN_FATE_LOST)
+        return;
+    /* a copy that left when the capture there was over may have come, too */
+    if (p->is_again || now_ns > join_time_ns(q->j, q->from, here->last_ns)) {
+        join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
+        return;
+    }
+    p->fate = EXPLAIN_FATE_MISSED_THERE;
+    p->sure = EXPLAIN_SURE_SHOWN;
+    p->proof = answer;
+    p->says = JOIN_SAYS_COVERS;
+}
+
 /* What `answer` says of a segment that waits; true: it need not wait any more. */
 static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answer, const struct waiting *w)
 {
@@ -89,12 +133,7 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
     const struct join_packet *by = &q->j->side[!q->from].packets[answer];
     uint64_t now_ns = join_time_ns(q->j, !q->from, by->time_ns);
     if ((int32_t)(by->ack - p->end) >= 0) {
-        if (p->fate != EXPLAIN_FATE_LOST || p->is_again || p->part_bytes)
-            return true;
-        p->fate = EXPLAIN_FATE_MISSED_THERE;
-        p->sure = EXPLAIN_SURE_SHOWN;
-        p->proof = answer;
-        p->says = JOIN_SAYS_COVERS;
+        miss(q, p, answer, now_ns);
         return true;
     }
     bool is_late = now_ns >= d->time_ns + (uint64_t)q->j->longest_ns[q->from];
@@ -113,8 +152,10 @@ static void settle(struct inquiry *q, struct waiting *w, uint32_t packet, bool i
     const struct join_packet *by = &q->j->side[!q->from].packets[packet];
     uint32_t before = JOIN_NONE;
     for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
-        const struct doubtful *d = &q->doubtful[i];
-        bool is_done = is_answer ? conclude(q, d, packet, w) : overlaps(packet_of(q, d), by);
+        struct doubtful *d = &q->doubtful[i];
+        const struct join_packet *p = packet_of(q, d);
+        d->bytes += is_answer ? 0 : common_bytes(p, by);
+        bool is_done = is_answer ? conclude(q, d, packet, w) : d->bytes >= p->end - p->psn;
         if (!is_done) {
             before = i;
             continue;
@@ -142,19 +183,32 @@ static void hear(struct inquiry *q, uint32_t i)
         w->came = max_u32(w->came, p->other + 1);
     if (is_answer ? p->has_ack : p->end != p->psn)
         settle(q, w, i, is_answer);
+    if (is_answer && p->has_ack) {
+        w->has_ack = true;
+        w->ack = p->ack;
+    }
+}
+
+/* Reads the packets of the receiver's capture in their order. */
+static void inquire(struct inquiry *q)
+{
+    const struct join_side *here = &q->j->side[q->from], *there = &q->j->side[!q->from];
+    for (uint32_t i = 0; i < there->count; i++) {
+        uint64_t now_ns = join_time_ns(q->j, !q->from, there->packets[i].time_ns);
+        while (q->at < q->count && q->doubtful[q->at].time_ns <= now_ns)
+            ask(q, q->at++);
+        while (q->left < here->count && join_time_ns(q->j, q->from, here->packets[q->left].time_ns) <= now_ns)
+            leave(q, &here->packets[q->left++]);
+        hear(q, i);
+    }
 }
 
 int join_judge_segments(struct explain_join *j, unsigned from)
 {
-    const struct join_side *there = &j->side[!from];
     struct inquiry q = {.j = j, .from = from};
     bool is_open = open_inquiry(&q);
-    for (uint32_t i = 0; is_open && q.count && i < there->count; i++) {
-        uint64_t now_ns = join_time_ns(j, !from, there->packets[i].time_ns);
-        while (q.at < q.count && q.doubtful[q.at].time_ns <= now_ns)
-            ask(&q, q.at++);
-        hear(&q, i);
-    }
+    if (is_open && q.count)
+        inquire(&q);
     free(q.doubtful);
     free(q.waiting);
     return is_open ? 0 : -ENOMEM;

@@ -176,10 +176,10 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
         .time_ns = p->time_ns, .record = (uint32_t)s->records, .other = JOIN_NONE, .proof = JOIN_NONE};
     k->seen = seen_of(&m);
     if (is_tcp) {
-        s->is_cut |= segment.captured < segment.len_bytes;
+        k->is_cut = segment.captured < segment.len_bytes;
         return join_digest_segment(j, p, &segment, &m, k);
     }
-    s->is_cut |= p->is_cut;
+    k->is_cut = p->is_cut;
     int err = digest(j, p, k);
     return err ? err : place(s, &m, k);
 }

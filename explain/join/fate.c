@@ -83,7 +83,7 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
         p->fate = EXPLAIN_FATE_MISSED_HERE;
         if (p->is_doubted || p->equal)
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
-        else if (!p->icrc) /* another packet may have become it: nothing vouches for its headers */
+        else if (!p->icrc || p->is_changed) /* another packet may have become it: nothing vouches for it */
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
     } else {
         p->fate = EXPLAIN_FATE_OUTSIDE;
@@ -96,7 +96,7 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
     int from = j->lanes[p->lane].from;
     if (from < 0) {
         p->fate = p->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
-        p->sure = p->is_damaged || !j->summary.has_icrc ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        p->sure = p->is_damaged || !join_has_content(j, p) ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
         if (!p->is_damaged && j->lanes[p->lane].packets[!side])
             join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
     } else if (from == (int)side) {

@@ -28,7 +28,7 @@ static void put(struct explain_join *j, struct join_group *g, unsigned side, uin
 
 static uint64_t key_of(const struct explain_join *j, const struct join_packet *p)
 {
-    return j->summary.has_icrc ? (p->key ^ p->icrc) * UINT64_C(0x9e3779b97f4a7c15) : p->key;
+    return join_has_content(j, p) ? (p->key ^ p->icrc) * UINT64_C(0x9e3779b97f4a7c15) : p->key;
 }
 
 static void put_all(struct explain_join *j, unsigned side, uint32_t *table, uint32_t mask)
@@ -57,7 +57,6 @@ int join_group(struct explain_join *j)
         return -ENOMEM;
     }
     memset(table, 0xff, (size_t)slots * sizeof *table);
-    j->summary.has_icrc = !j->side[0].is_cut && !j->side[1].is_cut;
     put_all(j, 0, table, slots - 1);
     put_all(j, 1, table, slots - 1);
     free(table);

@@ -13,6 +13,8 @@
 #define JOIN_KNOWN    (UINT32_C(1) << 31)
 #define JOIN_REPEATED (UINT32_C(1) << 30) /* requests were sent again */
 
+#define JOIN_HASH_EMPTY 1 /* join_hash_data() of no data */
+
 /* What the packet `proof` says. */
 enum join_says { JOIN_SAYS_NOTHING, JOIN_SAYS_COVERS, JOIN_SAYS_ASKS };
 
@@ -40,7 +42,7 @@ static inline bool join_is_of_qp(enum join_role role)
 struct join_packet {
     uint64_t time_ns;
     uint64_t key;    /* of what is the same at both ends, but for the ICRC */
-    uint32_t icrc;   /* as it stands in the packet; 0: not captured */
+    uint32_t icrc;   /* as it stands in the packet, of TCP join_hash_data() of its data; 0: not captured */
     uint32_t record; /* in its file, from 1 */
     uint32_t lane;   /* which address to which */
     uint32_t
@@ -49,18 +51,20 @@ struct join_packet {
     uint32_t psn; /* of TCP the sequence number of the first byte */
     uint32_t end; /* TCP: one past the last byte; equal to `psn`: no data */
     uint32_t ack; /* TCP, with has_ack: its sender has all before this */
-    uint32_t part_bytes; /* TCP: so many bytes of one that did not come as a whole came */
+    uint32_t part_bytes; /* TCP: so many bytes of one that is not there as a whole are */
     uint32_t other;      /* the same packet in the other capture, or what it is a copy of; JOIN_NONE */
     uint32_t proof;      /* that packet shows the fate, in the capture at the receiver of `this`; JOIN_NONE */
     uint16_t bytes;      /* of the datagram, ICRC included */
     uint16_t ip_id;
     uint8_t role, opcode, syndrome, seen;
     uint8_t equal;   /* enum join_equal */
+    bool is_cut;     /* its ICRC, or of TCP all of its data, was not captured */
     bool is_damaged; /* the ICRC or a header is wrong */
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
     bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
     bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
+    bool is_changed; /* TCP: the same bytes left with other data */
     bool is_overtaken, is_again, has_ack;
     uint8_t fate, sure, says;
     uint8_t or_fate;   /* sure UNKNOWN: what it may be as well */
@@ -106,7 +110,6 @@ struct join_side {
     uint32_t *next; /* by packet: the next one of its group; made by explain_join_finish() */
     uint64_t records, first_ns, last_ns;
     uint32_t twice; /* packets that the capture holds once more, and that are left out */
-    bool is_cut;    /* packets whose ICRC was not captured */
     struct explain_analysis *analysis;
     uint32_t
         *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
@@ -157,6 +160,12 @@ uint32_t join_drop_plain_tcp(struct explain_join *j);
 int join_keep_iwarp(struct explain_join *j);
 /* Notes which data TCP sent again. */
 void join_learn_segments(struct explain_join *j);
+
+/* --- content.c --- */
+/* A hash of `n` bytes. Of data that cannot be told from what was not captured, one of 4 billion, it is 0. */
+uint32_t join_hash_data(const uint8_t *bytes, uint32_t n);
+/* That of the data whose hash is `first` with data behind it, `second_bytes` long, whose hash is `second`. */
+uint32_t join_hash_both(uint32_t first, uint32_t second, uint32_t second_bytes);
 
 /* --- recut.c --- */
 /* Finds the segments that came as parts, or as a part of another. 0 or -ENOMEM. */
@@ -215,6 +224,12 @@ static inline int64_t join_delay_ns(const struct explain_join *j, unsigned sende
                                     uint64_t to_ns)
 {
     return (int64_t)(join_time_ns(j, !sender, to_ns) - join_time_ns(j, sender, from_ns));
+}
+
+/* Whether packets of its kind are told apart by their ICRC, or their data. */
+static inline bool join_has_content(const struct explain_join *j, const struct join_packet *p)
+{
+    return j->lanes[p->lane].is_tcp ? j->summary.has_data : j->summary.has_icrc;
 }
 
 /* Whether a packet that is sent again differs from the one before, by its identification: then equal ones

@@ -55,7 +55,7 @@ struct explain_join_place {
     uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */
     uint64_t time_ns[2];       /* the same by the clock of capture 0 */
     int64_t delay_ns;          /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
-    uint32_t part_bytes;       /* LOST, of TCP: of its data so many came, as parts */
+    uint32_t part_bytes;       /* LOST or MISSED_THERE, of TCP: the capture there has so many bytes of it */
     uint64_t related;     /* number of the packet that shows its fate, or that it is a copy of; 0: none */
     const char *evidence; /* what that packet tells; "" where there is none */
 };
@@ -77,7 +77,8 @@ struct explain_join_summary {
     uint64_t unrelated[2];
     struct explain_join_way way[2]; /* by the capture at the end that sends */
     struct explain_clock clock;
-    bool has_icrc; /* packets were told apart by it too; false: packets are cut */
+    bool has_icrc; /* packets of RoCE were told apart by it too; false: some are cut */
+    bool has_data; /* and segments of TCP by theirs */
     bool
         is_either_way; /* either capture may be the one at the end that the first packets left: clocks explain
                            both, and what is told of ends and delays is the better guess */

@@ -126,7 +126,7 @@ static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum expla
     c->other = e->sent[sent].packet;
     s->fate = c->fate = c->is_damaged && !s->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
     /* what damage made may be another packet's header, if no ICRC tells */
-    bool is_unsure = may_be_another(e, sent, came) || (c->is_damaged && !e->j->summary.has_icrc);
+    bool is_unsure = may_be_another(e, sent, came) || (c->is_damaged && !join_has_content(e->j, s));
     s->sure = c->sure = is_unsure ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
     if (!is_ambiguous(e, sent, came))
         return;

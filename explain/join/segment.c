@@ -100,7 +100,7 @@ int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
     k->ip_id = s->ip_id;
     k->key = key_of(hash_word(k->lane, s->ip_id), p, s);
     if (s->captured == s->len_bytes) /* data are as good as an ICRC to know a segment by */
-        k->icrc = (uint32_t)hash_bytes(0, p->frame + s->offset, s->captured) | 1;
+        k->icrc = join_hash_data(p->frame + s->offset, s->captured);
     k->role = p->kind == EXPLAIN_SMC_TCP ? JOIN_OTHER : JOIN_SEGMENT;
     k->bytes = (uint16_t)min_u32(s->len_bytes, UINT16_MAX);
     k->stream = k->role == JOIN_SEGMENT ? 2 * conn + sender : 0;
@@ -131,14 +131,18 @@ uint32_t join_drop_plain_tcp(struct explain_join *j)
 int join_keep_iwarp(struct explain_join *j)
 {
     join_drop_plain_tcp(j);
+    j->summary.has_icrc = j->summary.has_data = true;
     for (unsigned side = 0; side < 2; side++) {
         struct join_side *s = &j->side[side];
         s->tcp_streams = max_u32(s->stream_cap, 2);
         if (j->conn_count && join_know_stream(s, s->tcp_streams + 2 * j->conn_count - 1) != 0)
             return -ENOMEM;
-        for (uint32_t i = 0; i < s->count; i++)
-            if (s->packets[i].role == JOIN_SEGMENT)
-                s->packets[i].stream += s->tcp_streams;
+        for (uint32_t i = 0; i < s->count; i++) {
+            struct join_packet *k = &s->packets[i];
+            *(j->lanes[k->lane].is_tcp ? &j->summary.has_data : &j->summary.has_icrc) &= !k->is_cut;
+            if (k->role == JOIN_SEGMENT)
+                k->stream += s->tcp_streams;
+        }
     }
     return 0;
 }

@@ -159,7 +159,8 @@ void explain_join_sums_json(struct explain_text *out, const struct explain_join_
     put_way_json(out, &sums->way[0]);
     explain_put(out, ",\"b_to_a\":");
     put_way_json(out, &sums->way[1]);
-    explain_printf(out, ",\"told_apart_by_icrc\":%s,\"clock\":", sums->has_icrc ? "true" : "false");
+    explain_printf(out, ",\"told_apart_by_icrc\":%s,\"told_apart_by_data\":%s,\"clock\":",
+                   sums->has_icrc ? "true" : "false", sums->has_data ? "true" : "false");
     put_clock_json(out, &sums->clock);
     explain_printf(out, ",\"either_way\":%s", sums->is_either_way ? "true" : "false");
     explain_put(out, "}}\n");
@@ -245,6 +246,8 @@ void explain_join_sums(struct explain_text *out, const struct explain_join_summa
                     "clock that runs unevenly explains either\n");
     if (!sums->has_icrc)
         explain_put(out, "Packets are cut: equal ones are told apart without their ICRC\n");
+    if (!sums->has_data)
+        explain_put(out, "Segments of TCP are cut: equal ones are told apart without their data\n");
 }
 
 /* --- findings --- */
@@ -327,10 +330,10 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
                                                                : "perhaps ";
     if (place->related && place->evidence[0])
         snprintf(proof, sizeof proof, ": #%" PRIu64 " %s", place->related, place->evidence);
+    if (place->part_bytes)
+        snprintf(part, sizeof part, ", but for %" PRIu32 " bytes of it", place->part_bytes);
     switch (place->fate) {
     case EXPLAIN_FATE_LOST:
-        if (place->part_bytes)
-            snprintf(part, sizeof part, ", but for %" PRIu32 " bytes of it", place->part_bytes);
         snprintf(words, sizeof words, "left %c and never came to %c%s%s%s", from, to, part, proof,
                  place->may_have_arrived
                      ? " (or the capture there missed it, or it came, and one with the same bytes did not)"
@@ -340,11 +343,12 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
         remark(m, place, EXPLAIN_FIND_LOST_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER, words);
         break;
     case EXPLAIN_FATE_DAMAGED:
-        snprintf(words, sizeof words, "was damaged on its way from %c to %c", from, to);
+        snprintf(words, sizeof words, "%swas damaged on its way from %c to %c",
+                 place->sure == EXPLAIN_SURE_UNKNOWN ? perhaps : "", from, to);
         remark(m, place, EXPLAIN_FIND_DAMAGED_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER, words);
         break;
     case EXPLAIN_FATE_MISSED_THERE:
-        snprintf(words, sizeof words, "%scame to %c, whose capture misses it%s", perhaps, to, proof);
+        snprintf(words, sizeof words, "%scame to %c, whose capture misses it%s%s", perhaps, to, part, proof);
         remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
         break;
     case EXPLAIN_FATE_MISSED_HERE:

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "explain/join/show.h"
+#include "net/bytes.h"
 #include "test/explain/join_ends.h"
 #include "test/support/random.h"
 
@@ -224,6 +225,24 @@ static void take_other(struct ends *e, const struct net_capture_record *record, 
         take(e, 1, record, time_ns + 5 * NS_PER_US, false);
 }
 
+/* A segment of no iWARP, of which the capture has the header and some of the data. */
+static void take_cut_tcp(struct ends *e, unsigned side, const struct net_capture_record *like)
+{
+    uint8_t frame[100] = {0};
+    memcpy(frame, like->data, 34); /* Ethernet and IPv4 */
+    put_be16(frame + 16, 6000);
+    frame[23] = 6;
+    put_be16(frame + 34, 22);
+    put_be16(frame + 36, 40000);
+    frame[46] = 5 << 4;
+    frame[47] = 0x10;
+    struct net_capture_record r = *like;
+    r.data = frame;
+    r.len_bytes = sizeof frame;
+    r.wire_bytes = 6014;
+    take(e, side, &r, like->time_ns + side * CLOCK_AHEAD_NS, false);
+}
+
 #define EVERY 0 /* record */
 
 static struct ends *join(const char *path, uint64_t number, enum at_other what)
@@ -241,6 +260,27 @@ static struct ends *join(const char *path, uint64_t number, enum at_other what)
     net_capture_close(capture);
     ends_finish(e);
     return e;
+}
+
+Test(join, a_cut_segment_that_is_not_kept_takes_no_icrc_away)
+{
+    struct ends *e = calloc(1, sizeof *e);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    e->join = explain_join_create(0);
+    cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0, "%s", why.text);
+    while (net_capture_next(capture, &record, &why) > 0) {
+        if (e->count[0] == 0)
+            take_cut_tcp(e, 0, &record);
+        take(e, 0, &record, record.time_ns, false);
+        take_other(e, &record, AS_IT_IS);
+    }
+    net_capture_close(capture);
+    ends_finish(e);
+    cr_expect(explain_join_summary(e->join)->has_icrc);
+    cr_expect(explain_join_summary(e->join)->has_data);
+    ends_free(e);
 }
 
 Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
