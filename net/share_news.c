@@ -43,7 +43,10 @@ int net_share_news_open(struct net_share *share)
     if (share->bell_fd < 0)
         return share->bell_fd;
     share->watch_fd = epoll_create1(EPOLL_CLOEXEC);
-    return share->watch_fd < 0 ? -errno : watch(share, share->bell_fd);
+    int err = share->watch_fd < 0 ? -errno : watch(share, share->bell_fd);
+    if (!err)
+        net_share_watch_next(share);
+    return err;
 }
 
 void net_share_news_close(struct net_share *share)
@@ -95,6 +98,8 @@ static const struct net_share_record *next_of(const struct net_share *share)
 void net_share_watch_next(struct net_share *share)
 {
     const struct net_share_record *next = next_of(share);
+    if (share->watch_fd < 0) /* not yet open */
+        return;
     if (share->neighbour_ns == (next ? next->opened_ns : 0))
         return;
     close_fd(&share->neighbour_fd);
