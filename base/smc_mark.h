@@ -21,7 +21,6 @@
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* The mark of a TCP socket; -1: it has none. */
 static inline int smc_mark(int tcp_fd)
@@ -36,19 +35,9 @@ static inline bool smc_mark_set(int tcp_fd, int mark)
     return setsockopt(tcp_fd, IPPROTO_TCP, TCP_SAVE_SYN, &mark, sizeof mark) == 0;
 }
 
-/* Whether the BPF program is on the cgroup of the process: a socket listens on loopback for a moment. */
-static inline bool smc_mark_is_enabled(void)
-{
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return false;
-    bool is_enabled = smc_mark_set(fd, SMC_MARK_PROBE) &&
-                      bind(fd, (const struct sockaddr *)&here, sizeof here) == 0 && listen(fd, 1) == 0 &&
-                      smc_mark(fd) == SMC_MARK_ASKED;
-    close(fd);
-    return is_enabled;
-}
+/* Whether the BPF program is on the cgroup of the process: a socket listens on loopback for a moment. False
+ * also where there is no descriptor for it. */
+bool smc_mark_is_enabled(void);
 
 #endif
 #endif

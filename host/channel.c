@@ -149,8 +149,8 @@ static bool is_used(struct host_cq *cq)
 int host_cq_destroy(struct host_cq *cq)
 {
     struct host_event_closing closing;
-    if (is_used(
-            cq)) /* without waiting for anybody, as kernels refuse it: fio never acknowledges some events */
+    /* Without waiting for anybody, as kernels refuse it: fio never acknowledges some events. */
+    if (is_used(cq))
         return -EBUSY;
     host_event_queue_close(&cq->dev->events, &closing, cq->queue);
     if (cq->channel)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion channels: sleeping until a completion queue has something (ROCE-CQ-5). A CQ that was armed with
  * rdma_cq_req_notify() puts one event into its channel when it fires, at the end of the round or call that it
- * fires in (host/later.h). All calls here are made without the
- * device's lock, from any thread. */
+ * fires in (host/later.h). All calls here are made without the device's lock, from any thread. */
 #ifndef NORNIC_HOST_CHANNEL_H
 #define NORNIC_HOST_CHANNEL_H
 

@@ -106,14 +106,14 @@ void host_dev_take_back(struct host_dev *dev);
  * for his next call, to leave together with his answer. */
 bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq);
 
+/* The same for a caller who goes on until a call finds nothing to do: what was posted leaves first, and what
+ * has to be sent for what came waits for his next call, whatever came. */
+bool host_dev_progress_late(struct host_dev *dev);
+
 /* For a caller who waits for completions of `cq`, and has found none: what was posted leaves, what comes is
  * taken, and where there is nothing of either it sleeps as host_dev_wait() does. One call of this is one
  * system call to wait, where the device's engine can say in the same call what has come (iWARP). */
 void host_dev_wait_for(struct host_dev *dev, const struct rdma_cq *cq, uint64_t timeout_ns);
-
-/* The same for a caller who goes on until a call finds nothing to do: what was posted leaves first, and what
- * has to be sent for what came waits for his next call, whatever came. */
-bool host_dev_progress_late(struct host_dev *dev);
 
 /* Sleeps until frames, posted work or a deadline wait, at most `timeout_ns`. For callers that drive progress.
  */

@@ -2,9 +2,15 @@
 /* What a round has to tell somebody outside waits until the device's lock is given back.
  *
  * A completion means that the peer's data is here, and its answer is built in the same round, a little later.
- * A program that were woken at once may run in the place of the thread that makes the round, do its last work
+ * A program that is woken at once may run in the place of the thread that makes the round, do its last work
  * and end (fio's rdma engine does, without a call that would take the lock): the acknowledgement that it owed
  * is then never sent, and its peer's last request ends with RETRY_EXC_ERR. An adapter has no such moment.
+ *
+ * Not so in rounds that leave the answer to their caller's next one: host_dev_progress_late(), and
+ * host_dev_progress_for() where something has completed, give the lock back, and tell, with the
+ * acknowledgement unsent. Their callers drive the device themselves (cli/node/cq.c, sock/ports.c) and come
+ * back until nothing is left to do, before they end; until then the device's deadline is 0, so that its
+ * thread, if it has one, sends it, too. No call of libibverbs makes such a round.
  * Internal to host/. */
 #ifndef NORNIC_HOST_LATER_H
 #define NORNIC_HOST_LATER_H

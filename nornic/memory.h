@@ -40,9 +40,9 @@ int nornic_mr_reg(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint32_t
 int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
                        struct nornic_mr **out);
 
-/* Whether memory of this process is mapped, for reading or, with `write`, for writing; makes its pages present,
- * as if that had been done. 0; -EFAULT: it is not; -EOPNOTSUPP: the kernel cannot say, before Linux 5.14 or
- * of memory that is a device's. */
+/* Whether memory of this process is mapped, for reading or, with `write`, for writing; makes its pages
+ * present, as if that had been done. 0; -EFAULT: it is not; -EOPNOTSUPP: the kernel cannot say, before
+ * Linux 5.14 or of memory that is a device's. */
 int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write);
 
 /* Registers the whole address space of the process, with whatever is mapped there when a work request or a

@@ -19,8 +19,8 @@
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
 #define KNOWN (RIGHTS | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Whether the range is there and may be written to, if that is to be, and present from now on, as an adapter's
- * driver has it pinned. Where the kernel does not say, it is taken for good. 0 or EFAULT. */
+/* Whether the range is there and may be written to, if that is to be, and present from now on, as an
+ * adapter's driver has it pinned. Where the kernel does not say, it is taken for good. 0 or EFAULT. */
 static int check_memory(const void *addr, size_t len_bytes, bool is_written)
 {
     return nornic_memory_check(addr, len_bytes, is_written) == -EFAULT ? EFAULT : 0;

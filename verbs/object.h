@@ -31,8 +31,8 @@ enum verbs_kind {
  * what ibv_query_device() says. */
 #define VERBS_OBJECTS_MAX 65536
 
-/* From now on the handlers of forks are there that take the lock of objects; handlers that are registered later
- * come before them. */
+/* From now on the handlers of forks are there that take the lock of objects; handlers that are registered
+ * later come before them. */
 void verbs_object_follow_forks(void);
 
 /* A new one of that size, zeros, for verbs_object_free(). NULL: no memory, or there are VERBS_OBJECTS_MAX. */

@@ -100,8 +100,8 @@ static void *run(void *arg)
             if (goes_on && may_look(fd))
                 answer(fd);
             goes_on = set_reader(-1);
-            shutdown(fd,
-                     SHUT_RDWR); /* a child of a fork may have it, too, and the reader waits for its end */
+            /* A child of a fork may have it, too, and the reader waits for its end. */
+            shutdown(fd, SHUT_RDWR);
             close(fd);
         } else if (err == EBADF || err == ENOTSOCK || err == EINVAL) {
             goes_on = false; /* the program has closed it, or the last device was */

@@ -56,14 +56,11 @@ struct demo {
     struct demo_iwarp_board *iwarp; /* of the third, or NULL */
 };
 
-/* Two addresses of the loopback interface, of this process alone: several demos may run. */
 static void plan_loopback(struct demo_plan *plan)
 {
+    demo_lab_loopback_addrs(false, plan->addr);
     for (int i = 0; i < 2; i++) {
         char text[NORNIC_ADDR_STR_SIZE];
-        uint8_t v4[4] = {127, (uint8_t)(1 + getpid() % 250), (uint8_t)(getpid() / 250 % 250),
-                         (uint8_t)(i + 1)};
-        plan->addr[i] = nornic_addr_from_v4(v4);
         snprintf(plan->port[i], sizeof plan->port[i], "udp:%s", nornic_addr_str(&plan->addr[i], text));
     }
 }

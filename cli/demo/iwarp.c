@@ -36,18 +36,6 @@ static const struct step_words steps[] = {
 
 /* --- the sides as processes --- */
 
-/* Two addresses of the loopback interface, of this process alone; of IPv6 it has one, which serves both. */
-static void use_loopback(struct demo_iwarp_board *board, bool ipv6)
-{
-    for (int i = 0; i < 2; i++) {
-        const uint8_t v4[4] = {127, (uint8_t)(1 + getpid() % 250), (uint8_t)(getpid() / 250 % 250),
-                               (uint8_t)(i + 1)};
-        board->addr[i] = nornic_addr_from_v4(v4);
-        if (ipv6)
-            nornic_addr_parse("::1", &board->addr[i]);
-    }
-}
-
 static struct demo_iwarp_board *make_board(const struct demo_iwarp_plan *plan)
 {
     struct demo_iwarp_board *board =
@@ -59,7 +47,7 @@ static struct demo_iwarp_board *make_board(const struct demo_iwarp_plan *plan)
         demo_lab_addrs(plan->ipv6, board->addr);
         memcpy(board->netns, plan->lab->netns, sizeof board->netns);
     } else {
-        use_loopback(board, plan->ipv6);
+        demo_lab_loopback_addrs(plan->ipv6, board->addr);
     }
     return board;
 }
@@ -117,8 +105,12 @@ static int run_sides(struct demo_iwarp_board *board)
     while (pids[0] > 0 || pids[1] > 0) {
         worst = reap_sides(pids, worst);
         bool ends = worst != CLI_OK || cli_stopped() || host_now_ns() > until_ns;
-        if (ends && !is_ended)
+        if (ends && !is_ended) {
+            if (worst == CLI_OK && !cli_stopped())
+                worst = cli_negative("the two sides were still at work after %" PRIu64 " seconds",
+                                     (uint64_t)(LIMIT_NS / NS_PER_S));
             end_sides(pids);
+        }
         is_ended |= ends;
         nanosleep(&tick, NULL);
     }

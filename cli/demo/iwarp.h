@@ -70,7 +70,8 @@ struct demo_iwarp_plan {
 struct demo_iwarp_board *demo_iwarp_run(const struct demo_iwarp_plan *plan, int *status);
 void demo_iwarp_forget(struct demo_iwarp_board *board);
 
-/* Of the board, for --json. */
+/* Of the board, for --json: a new object, which is the caller's to json_object_put(), or to give to another
+ * object; NULL: no memory. */
 struct json_object *demo_iwarp_json(const struct demo_iwarp_board *board);
 
 /* What a side's process does: iwarp_side.c. CLI_OK, or another exit status after a sentence. */

@@ -133,6 +133,17 @@ void demo_lab_addrs(bool ipv6, struct nornic_addr addr[2])
     }
 }
 
+void demo_lab_loopback_addrs(bool ipv6, struct nornic_addr addr[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const uint8_t v4[4] = {127, (uint8_t)(1 + getpid() % 250), (uint8_t)(getpid() / 250 % 250),
+                               (uint8_t)(i + 1)};
+        addr[i] = nornic_addr_from_v4(v4);
+        if (ipv6)
+            nornic_addr_parse("::1", &addr[i]);
+    }
+}
+
 /* Addresses of one end of a pair, 10.`net`.0.0/30 and fd`net`::/64. nodad and no generated link-local
  * address: nothing waits for duplicate address detection. */
 static int configure_end(const char *netns, int end, const char *ifname, int net, uint32_t mtu_bytes,

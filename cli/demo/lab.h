@@ -20,6 +20,10 @@ struct demo_lab {
 /* The addresses of the two ends, on a network that exists only between the two namespaces. */
 void demo_lab_addrs(bool ipv6, struct nornic_addr addr[2]);
 
+/* Two addresses of the loopback interface, of this process alone, since several demos may run; of IPv6 it has
+ * one, which serves both ends. */
+void demo_lab_loopback_addrs(bool ipv6, struct nornic_addr addr[2]);
+
 /* Removes what demos left behind whose process is gone. */
 void demo_lab_sweep(void);
 

@@ -17,6 +17,7 @@
 
 #include "cli/cli.h"
 #include "cli/node/pattern.h"
+#include "cli/report/json.h"
 #include "cli/smc/smc.h"
 #include "cli/smc/ladder.h"
 #include "cli/smc/stat.h"
@@ -94,7 +95,7 @@ static struct json_object *first_of(struct json_object *state, const char *key)
 static const char *redundancy(const struct act *act, int end)
 {
     struct json_object *group = first_of(act->seen[end], "groups");
-    return group ? smc_stat_text(group, "redundancy") : "";
+    return group ? cli_json_plain(group, "redundancy") : "";
 }
 
 /* The interface of the link that an end sends over; "": none. */
@@ -106,9 +107,9 @@ static void sending_interface(const struct act *act, int end, char *ifname, size
         return;
     for (size_t i = 0; i < json_object_array_length(links); i++) {
         struct json_object *link = json_object_array_get_idx(links, i);
-        const char *port = smc_stat_text(link, "port");
+        const char *port = cli_json_plain(link, "port");
         const char *colon = strchr(port, ':');
-        if (smc_stat_count(link, "number") == smc_stat_count(conn, "link"))
+        if (cli_json_count(link, "number") == cli_json_count(conn, "link"))
             snprintf(ifname, size, "%s", colon ? colon + 1 : port);
     }
 }
@@ -118,7 +119,7 @@ static uint64_t counter(const struct act *act, int end, const char *name)
     struct json_object *counters;
     if (!act->seen[end] || !json_object_object_get_ex(act->seen[end], "counters", &counters))
         return 0;
-    return smc_stat_count(counters, name);
+    return cli_json_count(counters, name);
 }
 
 static bool has_two_links(const struct act *act)

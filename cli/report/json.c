@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -43,6 +45,43 @@ const char *cli_json_text(struct json_object *object, const char *key)
     bool is_text =
         json_object_object_get_ex(object, key, &value) && json_object_is_type(value, json_type_string);
     return is_text ? json_object_get_string(value) : "";
+}
+
+uint64_t cli_json_count(struct json_object *object, const char *key)
+{
+    struct json_object *value;
+    return json_object_object_get_ex(object, key, &value) ? json_object_get_uint64(value) : 0;
+}
+
+size_t cli_json_length(struct json_object *array)
+{
+    return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
+}
+
+static bool is_plain(char letter)
+{
+    return letter >= ' ' && letter <= '~';
+}
+
+const char *cli_json_plain(struct json_object *object, const char *key)
+{
+    const char *text = cli_json_text(object, key), *rest = text;
+    while (is_plain(*rest))
+        rest++;
+    char *clean = *rest ? strdup(text) : NULL;
+    if (!clean)
+        return *rest ? "" : text;
+    for (char *at = clean + (rest - text); *at; at++)
+        *at = is_plain(*at) ? *at : '?';
+    json_object_set_string(json_object_object_get(object, key), clean);
+    free(clean);
+    return cli_json_text(object, key);
+}
+
+void cli_json_put_plain(const char *text)
+{
+    for (; *text; text++)
+        putchar(is_plain(*text) ? *text : '?');
 }
 
 /* Bytes that have come by `end_ns`, 0 at the end of the stream, or -1. */

@@ -4,6 +4,7 @@
 #define NORNIC_CLI_REPORT_JSON_H
 
 #include <json-c/json.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/histogram.h"
@@ -22,6 +23,17 @@ struct json_object *cli_json_read(int fd, size_t max_bytes, uint64_t limit_ns);
 
 /* Member `key` where it is a string, else "": also of null or of what is no object. `object` owns it. */
 const char *cli_json_text(struct json_object *object, const char *key);
+
+/* Member `key` as a number, 0 where there is none. */
+uint64_t cli_json_count(struct json_object *object, const char *key);
+
+/* How many elements `array` has; 0 where it is none. */
+size_t cli_json_length(struct json_object *array);
+
+/* What another process said is made fit for a terminal: what is not printable ASCII becomes `?`. As
+ * cli_json_text(), and in the object, too; and a text of any origin, on standard output. */
+const char *cli_json_plain(struct json_object *object, const char *key);
+void cli_json_put_plain(const char *text);
 
 /* Prints `object` as one line on standard output and lets it go. */
 void cli_json_print(struct json_object *object);

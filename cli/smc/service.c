@@ -45,8 +45,8 @@ static int wait_for_child(int ready_fd)
     return n == 1 ? status : CLI_ERROR;
 }
 
-/* Goes on in a child, without a terminal. True in the child, with `*ready_fd`, for tell_parent(). False in the
- * parent, or without a child: `*parent_status` is what it ends with. */
+/* Goes on in a child, without a terminal. True in the child, with `*ready_fd`, for tell_parent(). False in
+ * the parent, or without a child: `*parent_status` is what it ends with. */
 static bool go_behind(int *ready_fd, int *parent_status)
 {
     int fds[2];

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/option/option.h"
 #include "cli/option/value.h"
+#include "cli/report/json.h"
 #include "cli/smc/smc.h"
 #include "cli/stop.h"
 
@@ -31,7 +32,7 @@ static struct json_object *same_process(struct json_object *all, uint64_t pid)
 {
     for (size_t i = 0; all && i < json_object_array_length(all); i++) {
         struct json_object *o = json_object_array_get_idx(all, i);
-        if (smc_stat_count(o, "pid") == pid)
+        if (cli_json_count(o, "pid") == pid)
             return o;
     }
     return NULL;
@@ -46,7 +47,7 @@ static void print_text(struct json_object *all, struct json_object *before, doub
         struct json_object *o = json_object_array_get_idx(all, i);
         if (i > 0)
             putchar('\n');
-        smc_stat_print(stdout, o, same_process(before, smc_stat_count(o, "pid")), seconds);
+        smc_stat_print(stdout, o, same_process(before, cli_json_count(o, "pid")), seconds);
     }
     if (hidden)
         printf("Not shown, of other users: %u (ask as root).\n", hidden);

@@ -18,9 +18,4 @@ struct json_object *smc_stat_collect(unsigned pid, unsigned *hidden);
 /* Prints one process. `before` is the same some `seconds` ago, for rates; or NULL. */
 void smc_stat_print(FILE *out, struct json_object *process, struct json_object *before, double seconds);
 
-/* Members, with 0 and "" for what is missing or of another type. A text is made fit for a
- * terminal: what is not printable ASCII becomes `?`, in the object, too. */
-uint64_t smc_stat_count(struct json_object *o, const char *key);
-const char *smc_stat_text(struct json_object *o, const char *key);
-
 #endif

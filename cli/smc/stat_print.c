@@ -7,51 +7,20 @@
 #include "cli/smc/smc.h"
 #include "cli/smc/stat.h"
 
-uint64_t smc_stat_count(struct json_object *o, const char *key)
-{
-    struct json_object *member;
-    return json_object_object_get_ex(o, key, &member) ? json_object_get_uint64(member) : 0;
-}
-
-const char *smc_stat_text(struct json_object *o, const char *key)
-{
-    const char *text = cli_json_text(o, key);
-    size_t len = strlen(text);
-    struct json_object *member;
-    char *clean;
-    for (size_t i = 0; i < len; i++)
-        if (text[i] < ' ' || text[i] > '~') {
-            if (!(clean = strdup(text)))
-                return "";
-            for (; i < len; i++)
-                clean[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
-            json_object_object_get_ex(o, key, &member);
-            json_object_set_string(member, clean);
-            free(clean);
-            return json_object_get_string(member);
-        }
-    return text;
-}
-
 static struct json_object *member(struct json_object *o, const char *key)
 {
     struct json_object *found;
     return json_object_object_get_ex(o, key, &found) ? found : NULL;
 }
 
-static size_t length(struct json_object *array)
-{
-    return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
-}
-
 /* A v4-mapped address as IPv4; an IPv6 one in brackets when a port follows. */
 static const char *endpoint(struct json_object *conn, const char *addr_key, const char *port_key, char *text)
 {
-    const char *addr = smc_stat_text(conn, addr_key);
+    const char *addr = cli_json_plain(conn, addr_key);
     if (strncmp(addr, "::ffff:", 7) == 0)
         addr += 7;
     snprintf(text, SMC_ADDR_TEXT, strchr(addr, ':') ? "[%s]:%u" : "%s:%u", addr,
-             (unsigned)smc_stat_count(conn, port_key));
+             (unsigned)cli_json_count(conn, port_key));
     return text;
 }
 
@@ -60,37 +29,37 @@ static void print_link(FILE *out, struct json_object *l)
     fprintf(out,
             "    link %-3" PRIu64 " %-10s %s  QPN 0x%06" PRIx64 " to 0x%06" PRIx64 "  %s to %s  MTU %" PRIu64
             "  connections: %" PRIu64 "\n",
-            smc_stat_count(l, "number"), smc_stat_text(l, "state"), smc_stat_text(l, "port"),
-            smc_stat_count(l, "qpn"), smc_stat_count(l, "peer_qpn"), smc_stat_text(l, "gid"),
-            smc_stat_text(l, "peer_gid"), smc_stat_count(l, "path_mtu"), smc_stat_count(l, "conns"));
+            cli_json_count(l, "number"), cli_json_plain(l, "state"), cli_json_plain(l, "port"),
+            cli_json_count(l, "qpn"), cli_json_count(l, "peer_qpn"), cli_json_plain(l, "gid"),
+            cli_json_plain(l, "peer_gid"), cli_json_count(l, "path_mtu"), cli_json_count(l, "conns"));
 }
 
 static void print_rmb(FILE *out, struct json_object *r)
 {
     char size[32];
-    fprintf(out, "    RMB      %" PRIu64 " elements of %s, %" PRIu64 " in use\n", smc_stat_count(r, "elems"),
-            smc_bytes_text((double)smc_stat_count(r, "elem_bytes"), size), smc_stat_count(r, "used"));
+    fprintf(out, "    RMB      %" PRIu64 " elements of %s, %" PRIu64 " in use\n", cli_json_count(r, "elems"),
+            smc_bytes_text((double)cli_json_count(r, "elem_bytes"), size), cli_json_count(r, "used"));
 }
 
 static void print_conn(FILE *out, struct json_object *c)
 {
     char local[SMC_ADDR_TEXT], remote[SMC_ADDR_TEXT], tx[32], rx[32], window[32];
-    uint64_t link = smc_stat_count(c, "link");
+    uint64_t link = cli_json_count(c, "link");
     fprintf(out, "    %s with %s  %s", endpoint(c, "local", "local_port", local),
-            endpoint(c, "remote", "remote_port", remote), smc_stat_text(c, "state"));
+            endpoint(c, "remote", "remote_port", remote), cli_json_plain(c, "state"));
     if (link)
         fprintf(out, "  link %" PRIu64, link);
     fprintf(out, "  sent %s, received %s, window %s",
-            smc_bytes_text((double)smc_stat_count(c, "tx_bytes"), tx),
-            smc_bytes_text((double)smc_stat_count(c, "rx_bytes"), rx),
-            smc_bytes_text((double)smc_stat_count(c, "window_bytes"), window));
-    if (smc_stat_count(c, "readable_bytes"))
-        fprintf(out, ", %" PRIu64 " bytes to read", smc_stat_count(c, "readable_bytes"));
-    if (smc_stat_count(c, "unsent_bytes"))
-        fprintf(out, ", %" PRIu64 " bytes under way", smc_stat_count(c, "unsent_bytes"));
-    if (smc_stat_count(c, "owner_pid"))
-        fprintf(out, ", lent to %s (process %" PRIu64 ")", smc_stat_text(c, "owner"),
-                smc_stat_count(c, "owner_pid"));
+            smc_bytes_text((double)cli_json_count(c, "tx_bytes"), tx),
+            smc_bytes_text((double)cli_json_count(c, "rx_bytes"), rx),
+            smc_bytes_text((double)cli_json_count(c, "window_bytes"), window));
+    if (cli_json_count(c, "readable_bytes"))
+        fprintf(out, ", %" PRIu64 " bytes to read", cli_json_count(c, "readable_bytes"));
+    if (cli_json_count(c, "unsent_bytes"))
+        fprintf(out, ", %" PRIu64 " bytes under way", cli_json_count(c, "unsent_bytes"));
+    if (cli_json_count(c, "owner_pid"))
+        fprintf(out, ", lent to %s (process %" PRIu64 ")", cli_json_plain(c, "owner"),
+                cli_json_count(c, "owner_pid"));
     fputc('\n', out);
 }
 
@@ -99,23 +68,23 @@ static void print_of_group(FILE *out, struct json_object *process, const char *k
                            void (*print)(FILE *out, struct json_object *o))
 {
     struct json_object *array = member(process, key);
-    for (size_t i = 0; i < length(array); i++) {
+    for (size_t i = 0; i < cli_json_length(array); i++) {
         struct json_object *o = json_object_array_get_idx(array, i);
-        if (smc_stat_count(o, "group") == group)
+        if (cli_json_count(o, "group") == group)
             print(out, o);
     }
 }
 
 static void print_group(FILE *out, struct json_object *process, struct json_object *g)
 {
-    uint64_t id = smc_stat_count(g, "id");
+    uint64_t id = cli_json_count(g, "id");
     fprintf(out, "  group %" PRIu64 "  %s of peer %s  %s  %" PRIu64 " links at most", id,
-            smc_stat_text(g, "role"), smc_stat_text(g, "peer_id"), smc_stat_text(g, "redundancy"),
-            smc_stat_count(g, "max_links"));
-    if (*smc_stat_text(g, "eid")) /* version 1 has none */
-        fprintf(out, "  version %s  EID %s", smc_stat_text(g, "version"), smc_stat_text(g, "eid"));
-    if (smc_stat_count(g, "vlan_id"))
-        fprintf(out, "  VLAN %" PRIu64, smc_stat_count(g, "vlan_id"));
+            cli_json_plain(g, "role"), cli_json_plain(g, "peer_id"), cli_json_plain(g, "redundancy"),
+            cli_json_count(g, "max_links"));
+    if (*cli_json_plain(g, "eid")) /* version 1 has none */
+        fprintf(out, "  version %s  EID %s", cli_json_plain(g, "version"), cli_json_plain(g, "eid"));
+    if (cli_json_count(g, "vlan_id"))
+        fprintf(out, "  VLAN %" PRIu64, cli_json_count(g, "vlan_id"));
     fputc('\n', out);
     print_of_group(out, process, "links", id, print_link);
     print_of_group(out, process, "rmbs", id, print_rmb);
@@ -126,8 +95,8 @@ static void print_rates(FILE *out, struct json_object *now, struct json_object *
 {
     char tx[32], rx[32];
     struct json_object *a = member(before, "counters"), *b = member(now, "counters");
-    double sent = (double)(smc_stat_count(b, "tx_bytes") - smc_stat_count(a, "tx_bytes"));
-    double taken = (double)(smc_stat_count(b, "rx_bytes") - smc_stat_count(a, "rx_bytes"));
+    double sent = (double)(cli_json_count(b, "tx_bytes") - cli_json_count(a, "tx_bytes"));
+    double taken = (double)(cli_json_count(b, "rx_bytes") - cli_json_count(a, "rx_bytes"));
     fprintf(out, "  now      sends %s/s, receives %s/s\n", smc_bytes_text(sent / seconds, tx),
             smc_bytes_text(taken / seconds, rx));
 }
@@ -137,7 +106,7 @@ static void print_counters(FILE *out, struct json_object *counters)
 {
     uint64_t value;
 #define COUNTER_PRINT_(name, words)                    \
-    if ((value = smc_stat_count(counters, #name)) > 0) \
+    if ((value = cli_json_count(counters, #name)) > 0) \
         fprintf(out, "  %12" PRIu64 "  %s\n", value, words);
     SMCR_COUNTERS(COUNTER_PRINT_)
 #undef COUNTER_PRINT_
@@ -146,17 +115,17 @@ static void print_counters(FILE *out, struct json_object *counters)
 void smc_stat_print(FILE *out, struct json_object *process, struct json_object *before, double seconds)
 {
     struct json_object *groups = member(process, "groups"), *fallbacks = member(process, "fallbacks");
-    fprintf(out, "process %" PRIu64 "  %s\n", smc_stat_count(process, "pid"),
-            smc_stat_text(process, "command"));
+    fprintf(out, "process %" PRIu64 "  %s\n", cli_json_count(process, "pid"),
+            cli_json_plain(process, "command"));
     if (before && seconds > 0)
         print_rates(out, process, before, seconds);
-    for (size_t i = 0; i < length(groups); i++)
+    for (size_t i = 0; i < cli_json_length(groups); i++)
         print_group(out, process, json_object_array_get_idx(groups, i));
     print_of_group(out, process, "conns", 0, print_conn);
     print_counters(out, member(process, "counters"));
-    for (size_t i = 0; i < length(fallbacks); i++) {
+    for (size_t i = 0; i < cli_json_length(fallbacks); i++) {
         struct json_object *f = json_object_array_get_idx(fallbacks, i);
-        fprintf(out, "  %12" PRIu64 "  by TCP, not by SMC-R: %s\n", smc_stat_count(f, "count"),
-                smc_stat_text(f, "reason"));
+        fprintf(out, "  %12" PRIu64 "  by TCP, not by SMC-R: %s\n", cli_json_count(f, "count"),
+                cli_json_plain(f, "reason"));
     }
 }

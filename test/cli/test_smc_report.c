@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/report/json.h"
 #include "cli/smc/smc.h"
 #include "cli/smc/stat.h"
 #include "test/support/json.h"
@@ -342,10 +343,10 @@ Test(smc_report, an_answer_that_lacks_everything_is_printed_all_the_same)
 Test(smc_report, members_of_an_answer)
 {
     struct json_object *now = json_tokener_parse("{\"n\":18446744073709551615,\"t\":\"word\"}");
-    cr_expect_eq(smc_stat_count(now, "n"), UINT64_MAX);
-    cr_expect_eq(smc_stat_count(now, "none"), 0);
-    cr_expect_eq(smc_stat_count(NULL, "n"), 0);
-    cr_expect_str_eq(smc_stat_text(now, "t"), "word");
-    cr_expect_str_eq(smc_stat_text(now, "none"), "");
+    cr_expect_eq(cli_json_count(now, "n"), UINT64_MAX);
+    cr_expect_eq(cli_json_count(now, "none"), 0);
+    cr_expect_eq(cli_json_count(NULL, "n"), 0);
+    cr_expect_str_eq(cli_json_plain(now, "t"), "word");
+    cr_expect_str_eq(cli_json_plain(now, "none"), "");
     json_object_put(now);
 }

@@ -192,7 +192,7 @@ run "${in_b[@]}" "$nornic" run --smc --service "$tmp/c.smc" --port udp:nnb -- ec
 if [ $rc = 0 ] && [ "$out" = ran ]; then ok service_waited_for; else notok service_waited_for "$rc: $out $err"; fi
 e2e_pids+=($(service_of "$tmp/c.smc"))
 # one that is started keeps nothing of who starts it: no lock, no directory, nor the library of a program under another
-# one; and finds its own files all the same
+# one, and finds its own files all the same
 mkdir "$tmp/from"
 exec 9>"$tmp/lock"
 flock 9
@@ -202,7 +202,8 @@ flock 9
 exec 9>&-
 service_d=$(service_of d.smc)
 e2e_pids+=($service_d)
-if [[ $(<"$tmp/started") != "0: ran"* ]] || [ ! -S "$tmp/from/d.smc" ] || [ ! -e "$tmp/from/d.pcapng" ]; then
+if [[ $(<"$tmp/started") != "0: ran"* ]] || [ ! -S "$tmp/from/d.smc" ] ||
+    [ ! -e "$tmp/from/d.pcapng" ]; then
     notok service_started "$(<"$tmp/started"), process ${service_d:-none}: $(ls "$tmp/from")"
 elif ! flock -n "$tmp/lock" true; then notok service_started "it keeps a lock: $(ls -l "/proc/$service_d/fd")"
 elif [ "$(readlink "/proc/$service_d/cwd")" != / ]; then notok service_started "$(readlink "/proc/$service_d/cwd")"
@@ -210,7 +211,8 @@ elif grep -q libnornic-sockets "/proc/$service_d/maps"; then notok service_start
 else ok service_started; fi
 kill "$service_d"
 for ((i = 0; i < 100; i++)); do [ -e "$tmp/from/d.smc" ] || break; sleep 0.1; done
-if [ ! -e "$tmp/from/d.smc" ]; then ok service_removes_its_socket; else notok service_removes_its_socket "it is there"; fi
+if [ ! -e "$tmp/from/d.smc" ]; then ok service_removes_its_socket
+else notok service_removes_its_socket "it is there"; fi
 # and where the program knows the next service before it looks again: what the first had lent is reset all the same,
 # and what the next lends is watched
 cat >"$tmp/next.py" <<'END'

@@ -273,7 +273,8 @@ Test(requester_loss, ROCE_RC_47_attempts_are_one_and_retry_cnt)
     }
 }
 
-/* What an application is told beforehand: stretched timeouts, those that half a second bounds, and long ones. */
+/* What an application is told beforehand: stretched timeouts, those that half a second bounds, and long ones.
+ */
 Test(requester_loss, ROCE_RC_47_it_is_known_when_it_gives_up)
 {
     static const uint8_t timeouts[] = {1, 14, 15, 16, 17, 20, 31};

@@ -551,8 +551,8 @@ Test(cm, an_id_is_known_before_its_peer_answers)
     rdma_destroy_event_channel(channel);
 }
 
-/* What a child gives back of its parent's; then an id of its own finds a device, and the child ends as programs
- * do. What does not work is its exit code. */
+/* What a child gives back of its parent's; then an id of its own finds a device, and the child ends as
+ * programs do. What does not work is its exit code. */
 static void be_child(struct conn *c)
 {
     struct sockaddr_in addr = addr_of(7491);

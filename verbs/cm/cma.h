@@ -95,8 +95,8 @@ const struct cma_device *cma_device_of(const struct nornic_addr *addr);
 
 /* --- verbs/cm/lock.c --- */
 
-/* The lock of all channels, queues and ids. It is the first to be taken: before those of contexts, devices and
- * objects. */
+/* The lock of all channels, queues and ids. It is the first to be taken: before those of contexts, devices
+ * and objects. */
 void cma_lock(void);
 void cma_unlock(void);
 
@@ -130,9 +130,9 @@ int cma_complete(struct cma_id *id);
 
 /* --- verbs/cm/goodbye.c --- */
 
-/* From here on the id's peer hears of it if this process ends by exit(); until cma_part(), which comes before
- * id->nornic goes. Comes before the call that asks the peer, whose answer another thread may take, and destroy
- * the id, before that call returns. False: it was so already. Both take the lock. */
+/* From here on the id's peer hears of it if this process ends by exit(); until cma_part(), which comes
+ * before id->nornic goes. Comes before the call that asks the peer, whose answer another thread may take, and
+ * destroy the id, before that call returns. False: it was so already. Both take the lock. */
 bool cma_meet(struct cma_id *id);
 void cma_part(struct cma_id *id);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include "verbs/rsocket/rsocket.h"
 
@@ -12,13 +11,6 @@ struct polled {
     struct rsock *s;
     struct rs_watch watch;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* How many have something now: their revents say what. Those that have nothing are armed. */
 static int look(struct pollfd *fds, struct polled *polled, nfds_t count)
@@ -91,11 +83,11 @@ static int others(struct pollfd *fds, const struct polled *polled, nfds_t count,
 static int wait_for(struct pollfd *fds, struct polled *polled, nfds_t count, int timeout_ms, int wake_fd,
                     struct pollfd *real)
 {
-    uint64_t end_ms = now_ms() + (uint64_t)max_i64(timeout_ms, 0);
+    uint64_t end_ms = rs_now_ms() + (uint64_t)max_i64(timeout_ms, 0);
     prepare(fds, polled, count, wake_fd, real);
     for (;;) {
         int found = look(fds, polled, count);
-        int left_ms = timeout_ms < 0 ? -1 : (int)max_i64((int64_t)(end_ms - now_ms()), 0);
+        int left_ms = timeout_ms < 0 ? -1 : (int)max_i64((int64_t)(end_ms - rs_now_ms()), 0);
         eventfd_t woken;
         if (poll(real, count + 1, found ? 0 : left_ms) < 0)
             return rs_fail(errno, "the wait for %lu descriptors was ended", (unsigned long)count);

@@ -85,7 +85,7 @@ short rs_events(const struct rsock *s, short asked)
 
 /* --- sleeping --- */
 
-static uint64_t now_ms(void)
+uint64_t rs_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -114,7 +114,7 @@ int rs_wait(struct rsock *s, enum rs_patience patience, int flags, bool (*is_so)
     uint64_t limit_ms = patience == RS_ALWAYS    ? 0
                         : patience == RS_TO_READ ? s->recv_timeout_ms
                                                  : s->send_timeout_ms;
-    const uint64_t end_ms = limit_ms ? now_ms() + limit_ms : 0;
+    const uint64_t end_ms = limit_ms ? rs_now_ms() + limit_ms : 0;
     for (;;) {
         if (is_so(s))
             return 0;
@@ -125,7 +125,7 @@ int rs_wait(struct rsock *s, enum rs_patience patience, int flags, bool (*is_so)
             return EAGAIN;
         if (!rs_arm(s))
             continue;
-        int64_t left_ms = limit_ms ? (int64_t)(end_ms - now_ms()) : -1;
+        int64_t left_ms = limit_ms ? (int64_t)(end_ms - rs_now_ms()) : -1;
         if (limit_ms && left_ms <= 0)
             return EAGAIN;
         int wake_fd = rs_wake_fd();

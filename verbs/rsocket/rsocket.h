@@ -287,6 +287,8 @@ void rs_take_events(struct rsock *s);
 
 /* --- verbs/rsocket/progress.c --- */
 
+/* CLOCK_MONOTONIC in milliseconds. */
+uint64_t rs_now_ms(void);
 /* All that can be done now: events of the connection, completions. Under the lock. */
 void rs_progress(struct rsock *s);
 /* Lets the descriptor become readable when something comes. False: something may have come already. */
@@ -316,12 +318,19 @@ bool rs_is_connected(const struct rsock *s); /* or never will be */
  * what is sent next; or an errno value. */
 int rs_tell_mappings(struct rsock *s, int flags);
 
+/* --- verbs/rsocket/served.c --- */
+
+/* An epoll, once, which the caller's thread waits for; -1 with errno. */
+int rs_served_open(void);
+/* `fd` from now on, with `about` in its events. 0 or an errno value. */
+int rs_served_add(int fd, uint64_t about);
+/* The rsocket, before its descriptor is closed, and its timer, which is closed. */
+void rs_served_drop(struct rsock *s);
+
 /* --- verbs/rsocket/serve.c --- */
 
 /* From now on requests are answered whether or not the program calls. 0 or an errno value. */
 int rs_serve(struct rsock *s);
-/* The end of that, and of what rs_keep_alive() began, before the rsocket's descriptor is closed. */
-void rs_serve_no_more(struct rsock *s);
 /* From now on, while it is connected, the peer gets a message every so many seconds, which fails where it is
  * gone; 0: no more. 0 or an errno value. */
 int rs_keep_alive(struct rsock *s, unsigned seconds);

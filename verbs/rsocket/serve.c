@@ -12,10 +12,9 @@
 
 static struct {
     pthread_once_t once;
-    int epoll;   /* of listening rsockets, and of timers; -1: there is none */
-    pid_t owner; /* the process whose thread waits for it: a child of a fork has the same epoll */
-    int err;     /* why there is none */
-} server = {.once = PTHREAD_ONCE_INIT, .epoll = -1};
+    int epoll; /* verbs/rsocket/served.c */
+    int err;   /* why there is none */
+} server = {.once = PTHREAD_ONCE_INIT};
 
 /* What an event of the epoll is about: the rsocket of that descriptor, and its timer. */
 #define IS_TIMER (UINT64_C(1) << 32)
@@ -57,8 +56,7 @@ static void begin(void)
 {
     pthread_t thread;
     sigset_t all, before;
-    server.owner = getpid();
-    server.epoll = epoll_create1(EPOLL_CLOEXEC);
+    server.epoll = rs_served_open();
     if (server.epoll < 0) {
         server.err = errno;
         return;
@@ -74,34 +72,15 @@ static void begin(void)
 /* 0 or an errno value. */
 static int watch(int fd, uint64_t about)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = about};
     pthread_once(&server.once, begin);
     if (server.err)
         return verbs_fail(server.err, "no thread to answer requests for rsockets");
-    return epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
+    return rs_served_add(fd, about);
 }
 
 int rs_serve(struct rsock *s)
 {
     return watch(s->fd, (uint32_t)s->fd);
-}
-
-/* What an epoll watches leaves it when the last descriptor of it is closed, and a child of a fork has all of
- * them: a timer that nobody reads would wake the thread for as long as the child is there. What the child
- * closes in turn stays the parent's. */
-void rs_serve_no_more(struct rsock *s)
-{
-    static const struct itimerspec never = {0};
-    if (server.epoll >= 0 && server.owner == getpid()) {
-        (void)epoll_ctl(server.epoll, EPOLL_CTL_DEL, s->fd, NULL); /* ENOENT: it does not listen */
-        if (s->timer_fd >= 0) {
-            (void)epoll_ctl(server.epoll, EPOLL_CTL_DEL, s->timer_fd, NULL);
-            (void)timerfd_settime(s->timer_fd, 0, &never, NULL);
-        }
-    }
-    if (s->timer_fd >= 0)
-        close(s->timer_fd);
-    s->timer_fd = -1;
 }
 
 int rs_keep_alive(struct rsock *s, unsigned seconds)

@@ -95,7 +95,7 @@ static void end(struct rsock *s)
     }
     ds_close(s);
     rs_close_endpoint(s);
-    rs_serve_no_more(s);
+    rs_served_drop(s);
     close(s->fd);
     pthread_mutex_destroy(&s->lock);
     free(s);
