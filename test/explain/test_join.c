@@ -478,7 +478,7 @@ Test(join, captures_whose_common_packets_cannot_be_told_apart_are_refused)
 
 Test(join, memory_has_a_bound_that_is_kept)
 {
-    struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES);
+    struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES + EXPLAIN_JOIN_LANE_BYTES);
     struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
@@ -491,7 +491,7 @@ Test(join, memory_has_a_bound_that_is_kept)
         taken += !err;
         cr_assert(!err || err == -EFBIG);
     }
-    cr_expect_eq(taken, 10);
+    cr_expect_eq(taken, 10, "%u", taken);
     net_capture_close(capture);
     explain_join_destroy(j);
 }
