@@ -200,6 +200,15 @@ int join_map_streams(struct join_side *s);
 /* Learns from the packets that are kept which senders number them, and which requests were sent again. */
 void join_learn(struct explain_join *j);
 
+/* --- neighbours.c --- */
+struct join_neighbours;
+/* An index of the lanes there are; the caller's. NULL: no memory. */
+struct join_neighbours *join_neighbours_create(const struct explain_join *j);
+void join_neighbours_destroy(struct join_neighbours *neighbours);
+/* It is known of this lane where it begins, if it is: those that share an address with it, and so on, learn
+ * it. */
+void join_tell_neighbours(struct explain_join *j, struct join_neighbours *neighbours, uint32_t lane);
+
 /* --- align.c --- */
 /* Finds the clock, and at which end each lane begins. 0; -ENOMEM; -ENODATA: of no packet is it certain. */
 int join_align(struct explain_join *j);
