@@ -9,15 +9,13 @@
 #include "base/base.h"
 #include "explain/join/inner.h"
 
-#define SAMPLES_MAX    1023
-#define STRAY_NS       (2 * (int64_t)NS_PER_S) /* so far off is another packet with the same bytes */
-#define NEIGHBOURS_MAX 1024                    /* lanes that are looked at */
-#define LEAST_OF       16                      /* one of so many packets may have been taken for another */
-#define STEPS_MAX      4    /* from address to address, to one of which is known where it is */
-#define TRIES_MAX      16   /* lanes alone that are tried both ways */
-#define USUAL_TIMES    8    /* the slowest packets take so many times as long as 7 of 8 */
-#define DRIFT_SHARE    1000 /* 1/1000 of the time since the first packet, for drift */
-#define DRIFT_USUAL    2e-4 /* 200 ppm: two crystals, each right to 100 */
+#define SAMPLES_MAX 1023
+#define STRAY_NS    (2 * (int64_t)NS_PER_S) /* so far off is another packet with the same bytes */
+#define LEAST_OF    16                      /* one of so many packets may have been taken for another */
+#define TRIES_MAX   16                      /* lanes alone that are tried both ways */
+#define USUAL_TIMES 8                       /* the slowest packets take so many times as long as 7 of 8 */
+#define DRIFT_SHARE 1000                    /* 1/1000 of the time since the first packet, for drift */
+#define DRIFT_USUAL 2e-4                    /* 200 ppm: two crystals, each right to 100 */
 
 struct points {
     struct explain_clock_point *at;
@@ -172,37 +170,6 @@ static int fit(struct explain_join *j, uint32_t lane, const struct points *there
     return 0;
 }
 
-/* From where a lane comes that shares an end with one of which it is known: what crosses both captures
- * goes from the place of the one address to that of the other. */
-static void tell_by_neighbour(const struct explain_join *j, struct join_lane *lane)
-{
-    for (uint32_t i = 0; i < j->lane_count && i < NEIGHBOURS_MAX && lane->from < 0; i++) {
-        const struct join_lane *l = &j->lanes[i];
-        if (l->from < 0 || !l->told)
-            continue;
-        if (nornic_addr_equal(&l->src, &lane->src) || nornic_addr_equal(&l->dst, &lane->dst))
-            lane->from = l->from;
-        else if (nornic_addr_equal(&l->src, &lane->dst) || nornic_addr_equal(&l->dst, &lane->src))
-            lane->from = !l->from;
-        lane->is_guessed = l->is_guessed;
-    }
-}
-
-static void tell_by_neighbours(struct explain_join *j)
-{
-    bool has_more = true;
-    for (unsigned step = 0; has_more && step < STEPS_MAX; step++) {
-        has_more = false;
-        for (uint32_t i = 0; i < j->lane_count; i++) {
-            struct join_lane *l = &j->lanes[i];
-            if (l->from >= 0)
-                continue;
-            tell_by_neighbour(j, l);
-            has_more |= l->from >= 0 && l->told;
-        }
-    }
-}
-
 /* The clock by all lanes of which it is known where they come from. 0 or -ENOMEM. */
 static int fit_known(const struct explain_join *j, struct explain_clock *c)
 {
@@ -215,9 +182,18 @@ static int fit_known(const struct explain_join *j, struct explain_clock *c)
     return err;
 }
 
-static double mean_ns(const struct join_lane *l)
+/* Of a lane's packets; 0: there is none, or JOIN_NONE. */
+static double mean_ns(const struct explain_join *j, uint32_t lane)
 {
+    const struct join_lane *l = lane == JOIN_NONE ? NULL : &j->lanes[lane];
     return l && l->told ? l->sum_ns / l->told : 0;
+}
+
+/* Whether it comes from the end of capture 1, as far as a guess goes: from that of capture 0 it would be
+ * quicker than its way back. */
+static bool may_be_turned(const struct explain_join *j, uint32_t lane)
+{
+    return mean_ns(j, lane) < mean_ns(j, j->lanes[lane].back);
 }
 
 static void set_from(struct explain_join *j, struct join_lane *l, int from, bool is_guessed)
@@ -234,25 +210,23 @@ static void set_from(struct explain_join *j, struct join_lane *l, int from, bool
  * after they left, which clocks explain for one of the two suppositions. Where they explain both it is a
  * guess: what its packets take, and those of the way back, adds up to round trips, as long as the clocks'
  * drift is small. */
-static int try_lane(struct explain_join *j, struct join_lane *l)
+static int try_lane(struct explain_join *j, uint32_t lane)
 {
+    struct join_lane *l = &j->lanes[lane];
     struct explain_clock clocks[2] = {j->summary.clock, j->summary.clock};
     int err = 0;
     for (int from = 0; from < 2 && !err; from++) {
         set_from(j, l, from, false);
         err = fit_known(j, &clocks[from]);
     }
-    double back_ns = l->back == JOIN_NONE ? 0 : mean_ns(&j->lanes[l->back]);
     bool is_guessed = is_whole(&clocks[0]) == is_whole(&clocks[1]);
-    set_from(j, l, is_guessed ? mean_ns(l) < back_ns : is_whole(&clocks[1]), is_guessed);
+    set_from(j, l, is_guessed ? may_be_turned(j, lane) : is_whole(&clocks[1]), is_guessed);
     return err;
 }
 
-/* Which way the other lanes go: as those that share an address with them, or as the clocks allow. */
-static int tell_lanes(struct explain_join *j)
+/* How long the packets of each lane take, if they come from the end of capture 0. */
+static void sum_lanes(struct explain_join *j)
 {
-    unsigned tries = 0;
-    int err = 0;
     for (uint32_t i = 0; i < j->group_count; i++) {
         const struct join_group *g = &j->groups[i];
         if (!g->count[0] || g->count[0] != g->count[1])
@@ -265,17 +239,28 @@ static int tell_lanes(struct explain_join *j)
             l->sum_ns += (double)delay;
         }
     }
-    tell_by_neighbours(j);
+}
+
+/* Which way the other lanes go: as those that share an address with them, or as the clocks allow. */
+static int tell_lanes(struct explain_join *j)
+{
+    struct join_neighbours *n = join_neighbours_create(j);
+    unsigned tries = 0;
+    int err = n ? 0 : -ENOMEM;
+    sum_lanes(j);
+    for (uint32_t i = 0; i < j->lane_count && !err; i++)
+        join_tell_neighbours(j, n, i);
     for (uint32_t i = 0; i < j->lane_count && !err; i++) {
         struct join_lane *l = &j->lanes[i];
         if (l->from >= 0 || !l->told)
             continue;
         if (tries++ < TRIES_MAX)
-            err = try_lane(j, l);
+            err = try_lane(j, i);
         else
-            set_from(j, l, mean_ns(l) < (l->back == JOIN_NONE ? 0 : mean_ns(&j->lanes[l->back])), true);
-        tell_by_neighbours(j);
+            set_from(j, l, may_be_turned(j, i), true);
+        join_tell_neighbours(j, n, i);
     }
+    join_neighbours_destroy(n);
     return err;
 }
 

@@ -12,7 +12,7 @@
 #include "net/bytes.h"
 #include "roce/psn.h"
 
-#define PLAIN_LEAST 16 /* of so many packets one at least has to be let go of, when there is no room */
+#define PLAIN_LEAST 16 /* of so many bytes one at least has to be let go of, when there is no room */
 
 /* --- one packet --- */
 
@@ -74,7 +74,7 @@ static int digest(struct explain_join *j, const struct explain_packet *p, struct
     k->lane = join_lane_of(j, &src, &dst, false);
     if (k->lane == JOIN_NONE)
         return -ENOMEM;
-    k->key = hash_word(k->lane, k->ip_id);
+    k->key = hash_word(j->lanes[k->lane].key, k->ip_id);
     k->is_damaged = p->verdict != ROCE_RX_TAKEN;
     if (bth)
         take_bth(p, bth, k);
@@ -94,6 +94,20 @@ static int place(struct join_side *s, const struct explain_meaning *m, struct jo
         return 0;
     k->stream = 2 * m->flow + m->direction;
     return join_know_stream(s, k->stream | 1);
+}
+
+int join_map_streams(struct join_side *s)
+{
+    int err = 0;
+    for (uint32_t i = 0; i < s->count && !err; i++) {
+        struct join_packet *k = &s->packets[i];
+        if (k->role == JOIN_SEGMENT || k->stream < 2)
+            continue;
+        struct explain_same same = explain_analysis_flow_is(s->analysis, k->stream / 2);
+        k->stream = 2 * same.flow + (k->stream % 2 ^ same.is_turned);
+        err = join_know_stream(s, k->stream | 1);
+    }
+    return err;
 }
 
 /* Whether a request was there before. */
@@ -146,12 +160,26 @@ static struct join_packet *add(struct join_side *s)
     return &s->packets[s->count++];
 }
 
-/* Whether there is room for one more. TCP that turned out to be no iWARP so far is let go of before. */
-static bool has_room(struct explain_join *j)
+/* With one more packet. */
+static uint64_t bytes_of(const struct explain_join *j)
 {
-    uint64_t all = (uint64_t)j->side[0].count + j->side[1].count + 1;
-    uint64_t bytes = all * EXPLAIN_JOIN_PACKET_BYTES + (uint64_t)j->conn_count * JOIN_CONN_BYTES;
-    return bytes <= j->max_bytes || (uint64_t)join_drop_plain_tcp(j) * PLAIN_LEAST >= all;
+    return ((uint64_t)j->side[0].count + j->side[1].count + 1) * EXPLAIN_JOIN_PACKET_BYTES +
+           (uint64_t)j->conn_count * EXPLAIN_JOIN_CONN_BYTES +
+           (uint64_t)j->lane_count * EXPLAIN_JOIN_LANE_BYTES;
+}
+
+/* Makes room for one more. TCP that turned out to be no iWARP so far is let go of before. 0, -EFBIG or
+ * -ENOMEM. */
+static int make_room(struct explain_join *j)
+{
+    uint64_t bytes = bytes_of(j);
+    if (bytes <= j->max_bytes)
+        return 0;
+    int err = join_drop_plain_tcp(j);
+    if (err)
+        return err;
+    uint64_t left_bytes = bytes_of(j);
+    return left_bytes <= j->max_bytes && (bytes - left_bytes) * PLAIN_LEAST >= bytes ? 0 : -EFBIG;
 }
 
 int explain_join_take(struct explain_join *j, unsigned side, struct explain_packet *p)
@@ -165,8 +193,9 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
         (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP) && explain_segment_get(&segment, p);
     if (!is_roce && !is_tcp)
         return 0;
-    if (!has_room(j) || s->records > UINT32_MAX)
-        return -EFBIG;
+    int err = s->records > UINT32_MAX ? -EFBIG : make_room(j);
+    if (err)
+        return err;
     struct explain_meaning m;
     explain_analysis_next(s->analysis, p, &m);
     struct join_packet *k = add(s);
@@ -180,6 +209,6 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
         return join_digest_segment(j, p, &segment, &m, k);
     }
     k->is_cut = p->is_cut;
-    int err = digest(j, p, k);
+    err = digest(j, p, k);
     return err ? err : place(s, &m, k);
 }

@@ -58,8 +58,7 @@ static void judge_sent(struct explain_join *j, unsigned from, struct join_packet
 {
     const struct join_side *there = &j->side[!from];
     uint64_t left_ns = join_time_ns(j, from, p->time_ns);
-    uint64_t first_ns = join_time_ns(j, !from, there->first_ns),
-             last_ns = join_time_ns(j, !from, there->last_ns);
+    uint64_t first_ns = join_since_ns(j, from, p), last_ns = join_time_ns(j, !from, there->last_ns);
     bool is_inside = left_ns >= first_ns && left_ns + (uint64_t)j->patience_ns[from] <= last_ns;
     p->fate = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
     bool is_at_the_edge = left_ns <= last_ns && left_ns + (uint64_t)j->patience_ns[from] >= first_ns;
@@ -73,7 +72,7 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
 {
     const struct join_side *here = &j->side[from];
     uint64_t came_ns = join_time_ns(j, !from, p->time_ns);
-    uint64_t first_ns = join_time_ns(j, from, here->first_ns), last_ns = join_time_ns(j, from, here->last_ns);
+    uint64_t first_ns = join_since_ns(j, !from, p), last_ns = join_time_ns(j, from, here->last_ns);
     bool is_inside = came_ns >= first_ns + (uint64_t)j->patience_ns[from] && came_ns <= last_ns;
     p->sure = EXPLAIN_SURE_SHOWN;
     if (p->is_damaged) {
@@ -124,13 +123,13 @@ static uint32_t missed_of(const struct explain_join *j, unsigned from, bool is_p
 static void judge_copies(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from], *there = &j->side[!from];
-    uint64_t first_ns = join_time_ns(j, from, here->first_ns), last_ns = join_time_ns(j, from, here->last_ns);
+    uint64_t last_ns = join_time_ns(j, from, here->last_ns);
     uint32_t missed = missed_of(j, from, true);
     for (uint32_t i = 0; i < there->count; i++) {
         struct join_packet *p = &there->packets[i];
         if (!p->is_copy || p->sure == EXPLAIN_SURE_SHOWN || j->lanes[p->lane].from != (int)from)
             continue;
-        uint64_t came_ns = join_time_ns(j, !from, p->time_ns);
+        uint64_t came_ns = join_time_ns(j, !from, p->time_ns), first_ns = join_since_ns(j, !from, p);
         if (came_ns < first_ns + (uint64_t)j->patience_ns[from] || came_ns > last_ns)
             join_leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_OUTSIDE);
         else if (missed)
@@ -438,10 +437,11 @@ static void doubt_arrivals(struct explain_join *j, unsigned from)
 }
 
 /* What left behind one that came, and before another: the capture there was on, if packets kept their order,
- * at whatever time it had its first and its last. */
+ * at whatever time it had its first and its last, and nothing was let go of. */
 static void doubt_edges(struct explain_join *j, unsigned from)
 {
     struct join_side *here = &j->side[from];
+    uint64_t first_ns = join_time_ns(j, !from, j->side[!from].first_ns);
     uint32_t first = JOIN_NONE, last = 0;
     for (uint32_t i = 0; i < here->count; i++) {
         const struct join_packet *p = &here->packets[i];
@@ -454,7 +454,7 @@ static void doubt_edges(struct explain_join *j, unsigned from)
     for (uint32_t i = first; i < last && first != JOIN_NONE; i++) {
         struct join_packet *p = &here->packets[i];
         if (p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_OUTSIDE && p->sure == EXPLAIN_SURE_LIKELY &&
-            j->lanes[p->lane].from == (int)from)
+            j->lanes[p->lane].from == (int)from && join_since_ns(j, from, p) == first_ns)
             join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_LOST);
     }
 }
@@ -512,9 +512,6 @@ static void doubt(const struct explain_join *j, unsigned side, struct join_packe
         (is_repeated(&j->side[side], p) ||
          (p->other != JOIN_NONE && is_repeated(&j->side[!side], &j->side[!side].packets[p->other])));
     bool is_by_times = !has_ids && (c->piece_count > 1 || c->strays || is_thinned);
-    /* its addresses may be what was damaged: then they tell neither where it left nor which it is */
-    bool is_misled = p->fate == EXPLAIN_FATE_DAMAGED && p->other != JOIN_NONE &&
-                     p->lane != j->side[!side].packets[p->other].lane;
     bool is_strange = p->fate == EXPLAIN_FATE_COPY || p->fate == EXPLAIN_FATE_MISSED_HERE;
     if (c->is_inconsistent && !has_ids && (is_strange || p->sure != EXPLAIN_SURE_UNKNOWN))
         join_leave_open(p, p->fate,
@@ -523,7 +520,7 @@ static void doubt(const struct explain_join *j, unsigned side, struct join_packe
              (p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_MISSED_HERE))
         join_leave_open(p, p->fate,
                         p->fate == EXPLAIN_FATE_LOST ? EXPLAIN_FATE_MISSED_HERE : EXPLAIN_FATE_LOST);
-    else if (p->sure == EXPLAIN_SURE_SHOWN && (is_guess || is_by_times || is_misled))
+    else if (p->sure == EXPLAIN_SURE_SHOWN && (is_guess || is_by_times))
         p->sure = EXPLAIN_SURE_LIKELY;
 }
 

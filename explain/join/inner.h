@@ -74,6 +74,7 @@ struct join_packet {
 /* All packets from one address to another. */
 struct join_lane {
     struct nornic_addr src, dst;
+    uint64_t key; /* a hash of these, and of is_tcp */
     bool is_tcp;
     uint32_t back; /* the lane of the other direction; JOIN_NONE: there is none */
     uint32_t packets[2], ids[2],
@@ -95,8 +96,9 @@ struct join_conn {
     bool is_iwarp;              /* as the analysis of one of the captures found */
     bool has_end[2];            /* while a capture is learned: data were seen in that direction, */
     uint32_t end[2];            /* one past the newest of which is this */
+    uint64_t blind_ns
+        [2]; /* by capture, and its clock: segments before were let go of, if there were any; 0: none */
 };
-#define JOIN_CONN_BYTES 128 /* of memory for one, with its place in the table and its streams */
 
 /* Packets with the same key: in each capture a chain in the order of the file. */
 struct join_group {
@@ -109,7 +111,8 @@ struct join_side {
     uint32_t count, cap;
     uint32_t *next; /* by packet: the next one of its group; made by explain_join_finish() */
     uint64_t records, first_ns, last_ns;
-    uint32_t twice; /* packets that the capture holds once more, and that are left out */
+    uint64_t blind_ns; /* all TCP that did not show iWARP before was let go of; 0: none */
+    uint32_t twice;    /* packets that the capture holds once more, and that are left out */
     struct explain_analysis *analysis;
     uint32_t
         *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
@@ -146,6 +149,8 @@ struct explain_join {
 /* The lane between these addresses, of TCP or of everything else; JOIN_NONE: no memory. */
 uint32_t join_lane_of(struct explain_join *j, const struct nornic_addr *src, const struct nornic_addr *dst,
                       bool is_tcp);
+/* Lets go of the lanes that no packet is of. 0 or -ENOMEM. */
+int join_drop_lanes(struct explain_join *j);
 /* Makes room for what is known of that stream. 0 or -ENOMEM. */
 int join_know_stream(struct join_side *s, uint32_t stream);
 
@@ -154,8 +159,12 @@ int join_know_stream(struct join_side *s, uint32_t stream);
 int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
                         const struct explain_segment *s, const struct explain_meaning *m,
                         struct join_packet *k);
-/* Drops the segments of connections that were not found to be iWARP so far; returns how many there were. */
-uint32_t join_drop_plain_tcp(struct explain_join *j);
+/* Lets go of the connections that were not found to be iWARP so far, of their segments, and of their lanes. 0
+ * or -ENOMEM. */
+int join_drop_plain_tcp(struct explain_join *j);
+/* From when on, by the clock of capture 0, the other capture than that of `side`, which has the packet, has
+ * what there is of its connection. */
+uint64_t join_since_ns(const struct explain_join *j, unsigned side, const struct join_packet *p);
 /* Both captures are read: the same, and what is left gets its streams. 0 or -ENOMEM. */
 int join_keep_iwarp(struct explain_join *j);
 /* Notes which data TCP sent again. */
@@ -186,8 +195,19 @@ int join_group(struct explain_join *j);
 int join_drop_twice(struct explain_join *j, bool *has_dropped);
 
 /* --- digest.c --- */
+/* Both captures are read: what showed to be of another queue pair is of its stream. 0 or -ENOMEM. */
+int join_map_streams(struct join_side *s);
 /* Learns from the packets that are kept which senders number them, and which requests were sent again. */
 void join_learn(struct explain_join *j);
+
+/* --- neighbours.c --- */
+struct join_neighbours;
+/* An index of the lanes there are; the caller's. NULL: no memory. */
+struct join_neighbours *join_neighbours_create(const struct explain_join *j);
+void join_neighbours_destroy(struct join_neighbours *neighbours);
+/* It is known of this lane where it begins, if it is: those that share an address with it, and so on, learn
+ * it. */
+void join_tell_neighbours(struct explain_join *j, struct join_neighbours *neighbours, uint32_t lane);
 
 /* --- align.c --- */
 /* Finds the clock, and at which end each lane begins. 0; -ENOMEM; -ENODATA: of no packet is it certain. */

@@ -233,9 +233,13 @@ static int group_once(struct explain_join *j)
 
 int explain_join_finish(struct explain_join *j, struct nornic_error *why)
 {
-    for (unsigned side = 0; side < 2; side++)
+    int err = 0;
+    for (unsigned side = 0; side < 2 && !err; side++) {
+        err = join_map_streams(&j->side[side]);
         end_reading(&j->side[side]);
-    int err = join_keep_iwarp(j);
+    }
+    if (!err)
+        err = join_keep_iwarp(j);
     if (!err)
         err = group_once(j);
     if (!err)

@@ -4,8 +4,8 @@
  * became of those that only one capture has.
  *
  * Both are read twice: once packet by packet into explain_join_take(), once in the order that
- * explain_join_step() gives, when everything is known. Memory: EXPLAIN_JOIN_PACKET_BYTES a packet, frames
- * are not kept. */
+ * explain_join_step() gives, when everything is known. Memory: EXPLAIN_JOIN_PACKET_BYTES a packet that is
+ * kept, and what pairs of addresses and connections take; frames are not kept. */
 #ifndef NORNIC_EXPLAIN_JOIN_JOIN_H
 #define NORNIC_EXPLAIN_JOIN_JOIN_H
 
@@ -16,7 +16,11 @@
 #include "explain/join/clock.h"
 #include "net/error.h"
 
-#define EXPLAIN_JOIN_PACKET_BYTES 192 /* of memory for a packet of either capture, at the most */
+/* Of memory at the most, with room to grow: for a packet of either capture, for an address that sends to
+ * another (and once more where it sends TCP), for a TCP connection. */
+#define EXPLAIN_JOIN_PACKET_BYTES 192
+#define EXPLAIN_JOIN_LANE_BYTES   320
+#define EXPLAIN_JOIN_CONN_BYTES   256
 
 /* What became of a packet: id, name in JSON, words. Sender and receiver are the ends that it left and was
  * for. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes: all packets from one address to another; those of TCP have one of their own, as another part of the
  * sender numbers them. And room for what is known of streams, which are parts of lanes. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,27 +10,35 @@
 #include "base/hash.h"
 #include "explain/join/inner.h"
 
+#define LANES_LEAST 64 /* there is room for */
+
 static bool is_it(const struct join_lane *l, const struct nornic_addr *src, const struct nornic_addr *dst,
                   bool is_tcp)
 {
     return l->is_tcp == is_tcp && nornic_addr_equal(&l->src, src) && nornic_addr_equal(&l->dst, dst);
 }
 
+static uint64_t key_of(const struct nornic_addr *src, const struct nornic_addr *dst, bool is_tcp)
+{
+    return hash_bytes(hash_bytes(is_tcp, src->b, sizeof src->b), dst->b, sizeof dst->b);
+}
+
 static uint32_t *slot_of(const struct explain_join *j, const struct nornic_addr *src,
                          const struct nornic_addr *dst, bool is_tcp)
 {
     uint32_t mask = 2 * j->lane_cap - 1;
-    uint64_t hash = hash_bytes(hash_bytes(is_tcp, src->b, sizeof src->b), dst->b, sizeof dst->b);
-    for (uint32_t at = (uint32_t)hash & mask;; at = (at + 1) & mask) {
+    for (uint32_t at = (uint32_t)key_of(src, dst, is_tcp) & mask;; at = (at + 1) & mask) {
         uint32_t *slot = &j->lane_table[at];
         if (*slot == JOIN_NONE || is_it(&j->lanes[*slot], src, dst, is_tcp))
             return slot;
     }
 }
 
-static bool grow(struct explain_join *j)
+static_assert(2 * (sizeof(struct join_lane) + 2 * sizeof(uint32_t)) <= EXPLAIN_JOIN_LANE_BYTES,
+              "what a lane takes is counted");
+
+static bool resize(struct explain_join *j, uint32_t cap)
 {
-    uint32_t cap = j->lane_cap ? 2 * j->lane_cap : 64;
     struct join_lane *lanes = realloc(j->lanes, cap * sizeof *lanes);
     if (lanes)
         j->lanes = lanes;
@@ -50,20 +59,49 @@ static bool grow(struct explain_join *j)
 uint32_t join_lane_of(struct explain_join *j, const struct nornic_addr *src, const struct nornic_addr *dst,
                       bool is_tcp)
 {
-    if (j->lane_count == j->lane_cap && !grow(j))
+    if (j->lane_count == j->lane_cap && !resize(j, j->lane_cap ? 2 * j->lane_cap : LANES_LEAST))
         return JOIN_NONE;
     uint32_t *slot = slot_of(j, src, dst, is_tcp);
     if (*slot != JOIN_NONE)
         return *slot;
     uint32_t lane = *slot = j->lane_count++;
-    j->lanes[lane] =
-        (struct join_lane){.src = *src, .dst = *dst, .is_tcp = is_tcp, .back = JOIN_NONE, .from = -1};
+    j->lanes[lane] = (struct join_lane){.src = *src,
+                                        .dst = *dst,
+                                        .key = key_of(src, dst, is_tcp),
+                                        .is_tcp = is_tcp,
+                                        .back = JOIN_NONE,
+                                        .from = -1};
     uint32_t back = *slot_of(j, dst, src, is_tcp);
     if (back != JOIN_NONE) {
         j->lanes[lane].back = back;
         j->lanes[back].back = lane;
     }
     return lane;
+}
+
+int join_drop_lanes(struct explain_join *j)
+{
+    uint32_t *now = calloc((size_t)j->lane_count + 1, sizeof *now), kept = 0; /* `now`: one past its place */
+    if (!now)
+        return -ENOMEM;
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++)
+            now[j->side[side].packets[i].lane] = 1;
+    for (uint32_t i = 0; i < j->lane_count; i++)
+        if (now[i]) {
+            j->lanes[kept] = j->lanes[i];
+            now[i] = ++kept;
+        }
+    for (uint32_t i = 0; i < kept; i++) {
+        uint32_t *back = &j->lanes[i].back;
+        *back = *back != JOIN_NONE && now[*back] ? now[*back] - 1 : JOIN_NONE;
+    }
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++)
+            j->side[side].packets[i].lane = now[j->side[side].packets[i].lane] - 1;
+    free(now);
+    j->lane_count = kept;
+    return resize(j, max_u32(pow2_up(kept + 1), LANES_LEAST)) ? 0 : -ENOMEM;
 }
 
 int join_know_stream(struct join_side *s, uint32_t stream)

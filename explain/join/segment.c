@@ -4,6 +4,7 @@
  * stay, from their SYN on, if either capture shows that they are. */
 #include "explain/tcp/segment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "net/tcp.h"
 
 #define CHECKSUM_AT 16 /* in the TCP header; hosts leave it to the card */
+
+#define CONNS_LEAST 64 /* there is room for */
 
 /* --- connections --- */
 
@@ -36,9 +39,12 @@ static uint32_t *slot_of(const struct explain_join *j, const struct join_conn *c
     }
 }
 
-static bool grow_conns(struct explain_join *j)
+static_assert(2 * (sizeof(struct join_conn) + 2 * sizeof(uint32_t) + 4 * sizeof(uint32_t)) <=
+                  EXPLAIN_JOIN_CONN_BYTES,
+              "what a connection takes is counted");
+
+static bool resize_conns(struct explain_join *j, uint32_t cap)
 {
-    uint32_t cap = j->conn_cap ? 2 * j->conn_cap : 64;
     struct join_conn *conns = realloc(j->conns, cap * sizeof *conns);
     if (conns)
         j->conns = conns;
@@ -62,8 +68,9 @@ static uint32_t conn_of(struct explain_join *j, const struct explain_segment *s,
     int order = memcmp(s->addr[0].b, s->addr[1].b, sizeof s->addr[0].b);
     *sender = order > 0 || (order == 0 && s->port[0] > s->port[1]);
     struct join_conn c = {.addr = {s->addr[*sender], s->addr[!*sender]},
-                          .port = {s->port[*sender], s->port[!*sender]}};
-    if (j->conn_count == j->conn_cap && !grow_conns(j))
+                          .port = {s->port[*sender], s->port[!*sender]},
+                          .blind_ns = {j->side[0].blind_ns, j->side[1].blind_ns}};
+    if (j->conn_count == j->conn_cap && !resize_conns(j, j->conn_cap ? 2 * j->conn_cap : CONNS_LEAST))
         return JOIN_NONE;
     uint32_t *slot = slot_of(j, &c);
     if (*slot == JOIN_NONE) {
@@ -98,7 +105,7 @@ int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
         return -ENOMEM;
     j->conns[conn].is_iwarp |= m->iwarp.conn != 0;
     k->ip_id = s->ip_id;
-    k->key = key_of(hash_word(k->lane, s->ip_id), p, s);
+    k->key = key_of(hash_word(j->lanes[k->lane].key, s->ip_id), p, s);
     if (s->captured == s->len_bytes) /* data are as good as an ICRC to know a segment by */
         k->icrc = join_hash_data(p->frame + s->offset, s->captured);
     k->role = p->kind == EXPLAIN_SMC_TCP ? JOIN_OTHER : JOIN_SEGMENT;
@@ -113,24 +120,62 @@ int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
 
 /* --- those that stay --- */
 
-uint32_t join_drop_plain_tcp(struct explain_join *j)
+/* Lets go of the segments of connections that are no iWARP; returns whether there were any. */
+static bool drop_segments(const struct explain_join *j, struct join_side *s)
 {
-    uint32_t dropped = 0;
-    for (unsigned side = 0; side < 2; side++) {
-        struct join_side *s = &j->side[side];
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < s->count; i++)
-            if (s->packets[i].role != JOIN_SEGMENT || j->conns[s->packets[i].stream / 2].is_iwarp)
-                s->packets[kept++] = s->packets[i];
-        dropped += s->count - kept;
-        s->count = kept;
-    }
-    return dropped;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->packets[i].role != JOIN_SEGMENT || j->conns[s->packets[i].stream / 2].is_iwarp)
+            s->packets[kept++] = s->packets[i];
+    bool has_dropped = kept < s->count;
+    s->count = kept;
+    return has_dropped;
+}
+
+/* And of those connections. */
+static int drop_conns(struct explain_join *j)
+{
+    uint32_t *now = calloc((size_t)j->conn_count + 1, sizeof *now), kept = 0;
+    if (!now)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < j->conn_count; i++)
+        if (j->conns[i].is_iwarp) {
+            j->conns[kept] = j->conns[i];
+            now[i] = kept++;
+        }
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++) {
+            struct join_packet *k = &j->side[side].packets[i];
+            if (k->role == JOIN_SEGMENT)
+                k->stream = 2 * now[k->stream / 2] + k->stream % 2;
+        }
+    free(now);
+    j->conn_count = kept;
+    return resize_conns(j, max_u32(pow2_up(kept + 1), CONNS_LEAST)) ? 0 : -ENOMEM;
+}
+
+int join_drop_plain_tcp(struct explain_join *j)
+{
+    for (unsigned side = 0; side < 2; side++)
+        if (drop_segments(j, &j->side[side]))
+            j->side[side].blind_ns = j->side[side].last_ns;
+    int err = drop_conns(j);
+    return err ? err : join_drop_lanes(j);
+}
+
+uint64_t join_since_ns(const struct explain_join *j, unsigned side, const struct join_packet *p)
+{
+    uint64_t since_ns = j->side[!side].first_ns;
+    if (p->role == JOIN_SEGMENT)
+        since_ns = max_u64(since_ns, j->conns[(p->stream - j->side[side].tcp_streams) / 2].blind_ns[!side]);
+    return join_time_ns(j, !side, since_ns);
 }
 
 int join_keep_iwarp(struct explain_join *j)
 {
-    join_drop_plain_tcp(j);
+    int err = join_drop_plain_tcp(j);
+    if (err)
+        return err;
     j->summary.has_icrc = j->summary.has_data = true;
     for (unsigned side = 0; side < 2; side++) {
         struct join_side *s = &j->side[side];

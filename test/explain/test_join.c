@@ -10,7 +10,9 @@
 #include "base/base.h"
 #include "explain/join/show.h"
 #include "net/bytes.h"
+#include "roce/wire.h"
 #include "test/explain/join_ends.h"
+#include "test/explain/story.h"
 #include "test/support/random.h"
 
 /* --- clocks --- */
@@ -478,7 +480,7 @@ Test(join, captures_whose_common_packets_cannot_be_told_apart_are_refused)
 
 Test(join, memory_has_a_bound_that_is_kept)
 {
-    struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES);
+    struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES + EXPLAIN_JOIN_LANE_BYTES);
     struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
@@ -491,7 +493,71 @@ Test(join, memory_has_a_bound_that_is_kept)
         taken += !err;
         cr_assert(!err || err == -EFBIG);
     }
-    cr_expect_eq(taken, 10);
+    cr_expect_eq(taken, 10, "%u", taken);
     net_capture_close(capture);
     explain_join_destroy(j);
+}
+
+#define AT_A 1
+#define AT_B 2
+
+/* The story's last packet, so long behind the start by the clock of A, in the captures of `sides`. */
+static void tell(struct ends *e, const struct story *s, unsigned sides, uint64_t time_ns)
+{
+    bool is_of_b = s->frame[29] == 2;
+    for (unsigned side = 0; side < 2; side++) {
+        struct net_capture_record r = {.data = s->frame,
+                                       .len_bytes = s->len_bytes,
+                                       .wire_bytes = s->len_bytes,
+                                       .time_ns = NS_PER_S + time_ns + (side == is_of_b ? 0 : WAY_NS),
+                                       .link = NET_LINK_ETHERNET};
+        if (sides & 1u << side)
+            take(e, side, &r, r.time_ns, false);
+    }
+}
+
+/* Both ends of a queue pair ask before anything is answered, from one UDP port: they count as two until then.
+ * A request of B that left so, and that A's capture misses, is of the one that A's answers are of. */
+Test(join, a_request_is_of_the_queue_pair_that_it_showed_to_be_of)
+{
+    struct story s;
+    struct ends *e = calloc(1, sizeof *e);
+    e->join = explain_join_create(0);
+    story_begin(&s);
+    s.src_port = ROCE_UDP_PORT;
+    for (unsigned i = 0; i < 2; i++) {
+        s.is_b_asking = i;
+        story_request(&s, ROCE_OP_SEND_ONLY, i ? 90000 : 100, 8, 0);
+        tell(e, &s, AT_A | AT_B, 0);
+    }
+    story_request(&s, ROCE_OP_SEND_ONLY, 90001, 8, 0);
+    tell(e, &s, AT_B, 50 * NS_PER_US);
+    uint64_t number = e->count[1];
+    s.is_b_asking = false;
+    story_answer(&s, ROCE_OP_ACK, 100, 0x1f, 1, 0);
+    tell(e, &s, AT_A, 5 * NS_PER_US);
+    s.is_b_asking = true;
+    story_answer(&s, ROCE_OP_ACK, 90000, 0x1f, 1, 0);
+    tell(e, &s, AT_A | AT_B, 40 * NS_PER_US);
+    story_answer(&s, ROCE_OP_ACK, 90001, 0x1f, 2, 0);
+    tell(e, &s, AT_A | AT_B, 100 * NS_PER_US);
+    for (uint32_t i = 0; i < 20; i++) {
+        s.is_b_asking = false;
+        story_request(&s, ROCE_OP_SEND_ONLY, 102 + i, 8, 0);
+        tell(e, &s, AT_A | AT_B, NS_PER_MS + i * 100 * NS_PER_US);
+        story_answer(&s, ROCE_OP_ACK, 102 + i, 0x1f, 3 + i, 0);
+        tell(e, &s, AT_A | AT_B, NS_PER_MS + (i * 100 + 50) * NS_PER_US);
+    }
+    ends_finish(e);
+    unsigned told = 0;
+    for (unsigned i = 0; i < e->place_count; i++)
+        if (e->places[i].record[1] == number) {
+            told++;
+            cr_expect_eq(e->places[i].fate, EXPLAIN_FATE_MISSED_THERE, "%s",
+                         explain_fate_key(e->places[i].fate));
+            cr_expect_str_eq(e->places[i].evidence, "acknowledges it");
+        }
+    cr_expect_eq(told, 1);
+    story_end(&s);
+    ends_free(e);
 }

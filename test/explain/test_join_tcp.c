@@ -389,3 +389,83 @@ Test(join_tcp, what_is_no_iwarp_is_not_kept)
     cr_expect(strstr(why.text, "has no packet of RoCE or iWARP in 500 records"), "%s", why.text);
     explain_join_destroy(j);
 }
+
+/* A SYN from an address to a port, each of which was not there before. */
+static void take_syn(struct ends *e, unsigned side, uint32_t n, uint64_t time_ns)
+{
+    uint8_t frame[54] = {[12] = 0x08, [IP_AT] = 0x45, [IP_AT + 9] = 6};
+    put_be16(frame + IP_AT + 2, 40);
+    put_be32(frame + IP_AT + 12, 0x0a000000 + n);
+    put_be32(frame + IP_AT + 16, 0x0b000001);
+    put_be16(frame + TCP_AT, (uint16_t)n);
+    put_be16(frame + TCP_AT + 2, 80);
+    put_be32(frame + TCP_AT + 4, n);
+    frame[TCP_AT + 12] = 5 << 4;
+    frame[TCP_AT + 13] = 2;
+    take(e, side, frame, sizeof frame, time_ns);
+}
+
+#define SYNS_EACH 20 /* behind each packet */
+#define ROOM_FOR  (64 * (EXPLAIN_JOIN_PACKET_BYTES + EXPLAIN_JOIN_CONN_BYTES + EXPLAIN_JOIN_LANE_BYTES))
+
+/* Packets of RoCE among connections of which there is no end: neither takes the other's room. */
+Test(join_tcp, connections_that_end_nowhere_are_let_go_of)
+{
+    struct ends *e = calloc(1, sizeof *e);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    uint64_t packets = 0, syns = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        if (pass)
+            e->join = explain_join_create(2 * packets * EXPLAIN_JOIN_PACKET_BYTES + ROOM_FOR);
+        cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0);
+        while (net_capture_next(capture, &record, &why) > 0) {
+            packets += !pass;
+            for (unsigned side = 0; side < 2 && pass; side++) {
+                take(e, side, record.data, record.len_bytes, record.time_ns + side * CLOCK_AHEAD_NS);
+                for (unsigned i = 0; i < SYNS_EACH; i++)
+                    take_syn(e, side, (uint32_t)syns++, record.time_ns + side * CLOCK_AHEAD_NS);
+            }
+        }
+        net_capture_close(capture);
+    }
+    ends_finish(e);
+    const struct explain_join_summary *s = explain_join_summary(e->join);
+    cr_expect_eq(s->packets[0], packets);
+    cr_expect_eq(s->way[0].fates[EXPLAIN_FATE_ARRIVED] + s->way[1].fates[EXPLAIN_FATE_ARRIVED], packets);
+    ends_free(e);
+}
+
+#define SHOWN_LATER 3 /* records, in which a connection does not show that it is iWARP */
+
+/* What one capture had no room for is not missing there. */
+Test(join_tcp, what_was_let_go_of_is_not_missing)
+{
+    struct ends *e = calloc(1, sizeof *e);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    e->join = explain_join_create(ROOM_FOR);
+    for (unsigned side = 0; side < 2; side++) {
+        cr_assert_eq(net_capture_open(IWARP_MIX, &capture, &why), 0);
+        for (unsigned n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
+            if (side == 1)
+                take_other(e, &record, AS_IT_IS);
+            else
+                take(e, 0, record.data, record.len_bytes, record.time_ns);
+            for (unsigned i = 0; i < 100 && side == 0 && n == SHOWN_LATER; i++)
+                take_syn(e, 0, i, record.time_ns);
+        }
+        net_capture_close(capture);
+    }
+    ends_finish(e);
+    for (unsigned i = 0; i < e->place_count; i++) {
+        const struct explain_join_place *p = &e->places[i];
+        bool is_gone = p->record[1] && p->record[1] <= SHOWN_LATER;
+        cr_expect_eq(p->fate, is_gone ? EXPLAIN_FATE_OUTSIDE : EXPLAIN_FATE_ARRIVED, "%u: %s",
+                     (unsigned)p->record[1], explain_fate_key(p->fate));
+    }
+    cr_expect_eq(e->place_count, e->count[1]);
+    ends_free(e);
+}
