@@ -226,6 +226,12 @@ $(SMCTALK)-tcp: test/interop/smctalk.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -o $@ $<
 
+# test/interop/crossing.c, a program of librdmacm; the guest has it too
+CROSSING := $(BUILD)/test/interop/crossing
+$(CROSSING): test/interop/crossing.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -o $@ $< -lrdmacm -libverbs
+
 # without root the tools stay optional: what needs them is skipped, and counted
 test: ## install packages (as root), build, run every test
 	@test/tools/deps.sh build test $$([ $$(id -u) != 0 ] || echo tools)
@@ -268,11 +274,11 @@ demo: ## two network namespaces, RDMA over AF_XDP between them, step by step
 
 interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
 	@test/tools/deps.sh build test interop
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(SMCTALK) $(SMCTALK)-tcp
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(SMCTALK) $(SMCTALK)-tcp $(CROSSING)
 	@test/interop/run
 
 .PHONY: interop-iwarp
-interop-iwarp: all ## the same with software iWARP alone
+interop-iwarp: all $(CROSSING) ## the same with software iWARP alone
 	@test/tools/deps.sh build test interop
 	@test/interop/run iwarp siw
 

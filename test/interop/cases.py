@@ -366,6 +366,8 @@ def with_verbs():
     for size in (64, 100000):
         yield from both_ways('verbs-rstream', size=size, iterations=50)
     yield from both_ways('verbs-riostream', size=5000, iterations=50)
+    for family, mtu in (('4', 1500), ('6', 9000)):
+        yield from both_ways('verbs-crossing', family, mtu, 65536, 20)
     for op in ('write', 'read'):
         for size in (1, 65536):
             yield IwarpCase('verbs-ib_%s_bw' % op, 'nornic-serves', '4', 1500, size, 20)

@@ -59,6 +59,11 @@ def fpdus_are_good(case, sides):
             return 'the %s fills in a CRC that was agreed away' % who   # siw and RFC 5044 4.1: 0
         if any(f.opcode == TERMINATE for f in side.fpdus):
             return 'the %s sends a Terminate' % who
+        amid = None
+        for fpdu in side.fpdus:
+            if amid is not None and fpdu.opcode != amid:
+                return 'the %s begins a message while another is half out' % who     # RFC 5041 5.3
+            amid = None if fpdu.last else fpdu.opcode
     return ''
 
 
@@ -150,6 +155,18 @@ def streams(case, connections, _log):
     return ''
 
 
+def crosses(case, connections, _log):
+    """Both ends write and read as much; each shows its own data."""
+    if len(connections) != 1:
+        return '%d connections' % len(connections)
+    for side, is_server in zip(connections[0], (0, 1)):
+        wanted = bytes((at * 7 + at // 251 + (101 if is_server else 3)) & 0xff for at in range(case.size))
+        for what, opcode in ('written', WRITE), ('read', READ_RESPONSE):
+            if data_of(side, opcode) != [wanted] * case.iterations:
+                return 'not %d times what is %s' % (case.iterations, what)
+    return ''
+
+
 def any_end(_case, _connections, _log):
     return ''   # one of them was killed
 
@@ -157,7 +174,7 @@ def any_end(_case, _connections, _log):
 DATA = {'rping-guest-killed': any_end, 'rping-nornic-killed': any_end,
         'verbs-rping': pings, 'verbs-rdma_client': sizes,
         'verbs-ib_write_bw': perftest(WRITE), 'verbs-ib_read_bw': perftest(READ_RESPONSE, by_server=True),
-        'verbs-rstream': streams, 'verbs-riostream': streams,
+        'verbs-crossing': crosses, 'verbs-rstream': streams, 'verbs-riostream': streams,
         'rping': pings, 'siw-rping-client': pings, 'siw-rping-server': pings, 'ucmatose': exchange,
         'rdma_client': exchange}
 

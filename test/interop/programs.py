@@ -10,6 +10,7 @@ IPERF3 = '-n 4M -P 2'   # two streams, and the connection that it talks by
 # Not while the last connections are still being closed; and modprobe fails if what the module leans on is in use.
 UNLOAD_SMC = (' && for i in $(seq 50); do modprobe -qr smc; grep -q "^smc " /proc/modules || exit 0; sleep 0.1; done; '
               'exit 1')
+CROSSING = os.path.dirname(NORNIC) + '/test/interop/crossing'
 SMCTALK = os.path.dirname(NORNIC) + '/test/interop/smctalk'
 
 
@@ -319,6 +320,25 @@ class RdmaClient(Peer):
         return '' if 'end 0' in text else 'the guest does not say "end 0"'
 
 
+class Crossing(Peer):
+    """crossing.c: both ends write and read at once. It says itself whether all is right."""
+    name, listens_on = 'crossing', 8174
+
+    def stock_words(self, case, server, there, port):
+        return '%s %s %d %d %d' % ('serve' if server else 'connect', there, port, case.size, case.iterations)
+
+    def said(self, case, text):
+        return '' if 'all is right' in text else 'the guest does not say that all is right'
+
+
+class CrossingOverVerbs(OnBothSides):
+    """The same, built here."""
+
+    def command(self, case, number):
+        words = super().command(case, number)
+        return [CROSSING if word == 'crossing' else word for word in words]
+
+
 class Quirk(Program):
     """ibv_rc_pingpong against the hand-made packets of rxe.py."""
     ends = False
@@ -449,6 +469,7 @@ ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
        [Quirk(q) for q in rxe.QUIRKS] + [PlainPeer(p) for p in siw.PEERS] +
        [OnBothSides(p) for p in (Rping(), RdmaClient(), Streams('rstream'), Streams('riostream'),
                                  Perftest('ib_write_bw'), Perftest('ib_read_bw'))] +
+       [CrossingOverVerbs(Crossing())] +
        [VerbsPingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
        [OverRoce(p) for p in (Rping(), RdmaClient(), Messages('udaddy', 'udaddy', 7174),
                               Messages('ucmatose', 'cmatose', 7471), Streams('rstream'), Streams('riostream'),

@@ -232,10 +232,27 @@ def rtr_not_offered(port, *_):
     expect('the end', peer.end(), ([], 'FIN'))
 
 
+def interleaved(port, *_):
+    """An empty Write between the two segments of a Read Response: siw has one context for both, and drops the
+    connection without a word (RFC 5041 5.3 forbids it to the sender)."""
+    peer, _ = connect(port)
+    peer.put_untagged(SEND, 0, info(0, 2 * SEGMENT))
+    sink, to, size = struct.unpack('>IQI', peer.until(READ_REQUEST)[18:34])
+    expect('octets asked for', size, 2 * SEGMENT)
+    peer.put(struct.pack('>BBIQ', 0x81, 0x40 | READ_RESPONSE, sink, to) + bytes(SEGMENT))
+    peer.put_tagged(WRITE, 1, 0, b'')
+    peer.put(struct.pack('>BBIQ', 0xc1, 0x40 | READ_RESPONSE, sink, to + SEGMENT) + bytes(SEGMENT))
+    found, end = peer.rest()
+    expect('what comes', found, [])
+    print('and then: %s' % end)     # a reset, where it has not read all
+    if end == 'silence':
+        sys.exit('expected the end')
+
+
 # name: (function, the guest is the client)
 PEERS = {f.__name__.replace('_', '-'): (f, f is rping_server)
          for f in (rping_client, rping_server, too_long, bad_read, fin_cuts, short_private, no_markers,
-                   rtr_not_offered)}
+                   rtr_not_offered, interleaved)}
 
 if __name__ == '__main__':
     PEERS[sys.argv[1]][0](int(sys.argv[2]), *map(int, sys.argv[3:]))
