@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "host/api.h"
 #include "host/clock.h"
@@ -106,6 +107,46 @@ Test(iw_apart, tcp_gives_up_when_the_program_said)
     cr_expect_eq(iw_hears(&e, NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
     cr_expect_geq(host_now_ns() - start_ns, NS_PER_S);
     cr_expect_lt(host_now_ns() - start_ns, 10 * NS_PER_S);
+    nornic_cm_id_destroy(listener);
+    iw_close(&server);
+}
+
+/* --- a path that gets narrower --- */
+
+static void write_once(struct iw_end *server)
+{
+    struct nornic_sge sge;
+    const struct nornic_send_wr wr = iw_wr(NORNIC_WR_RDMA_WRITE, &e, server, &sge, 0, 0, 5000);
+    iw_post(&e, &wr);
+    cr_assert_eq(iw_wait(&e).status, NORNIC_WC_SUCCESS);
+}
+
+/* The longest ULPDU of the segments that TCP then makes: it learns of it when it sends, and is asked each second.
+ * covers: IWARP-FPDU-05 */
+Test(iw_apart, segments_follow_the_path)
+{
+    const struct nornic_addr from = addr_of(NETNS_VETH_V4(0)), to = addr_of(NETNS_VETH_V4(1));
+    struct iw_end server;
+    struct nornic_cm_id *listener;
+    netns_enter(&veth, 1);
+    iw_open(&server, "iwarp:nn1", NULL);
+    uint16_t port = iw_listen(&server, &listener, 4);
+    netns_enter(&veth, 0);
+    iw_resolve(&e, &from, &to, port);
+    cr_assert_eq(nornic_cm_id_connect(e.id, e.qp, NULL), 0);
+    iw_take(&server, NULL);
+    cr_assert_eq(iw_hears(&e, NORNIC_CM_EVENT_ESTABLISHED), 0);
+    const struct iwarp_qp *engine = e.qp->iw->engine;
+    write_once(&server);
+    cr_expect_eq(engine->mulpdu_bytes, 1442);
+    cr_assert_eq(
+        netns_run(&veth, 0, "ip route replace 10.77.0.0/24 dev nn0 src %s mtu 1280", NETNS_VETH_V4(0)), 0);
+    for (int i = 0; i < 50 && engine->mulpdu_bytes > 1222; i++) {
+        usleep(100000);
+        write_once(&server);
+    }
+    cr_expect_eq(engine->mulpdu_bytes, 1222);
+    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
     nornic_cm_id_destroy(listener);
     iw_close(&server);
 }
