@@ -175,7 +175,7 @@ void host_iw_set_sleep(struct host_iw_set *set, struct host_dev *dev, uint64_t t
  * memory, or as many as there may be; then it is closed. */
 struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connecting, uint64_t end_ns);
 
-/* Sets them for a socket of TCP that connects or has connected; what the kernel does not take it goes without. */
+/* Sets them for a socket of TCP, connected or to be, which goes without what the kernel refuses. */
 void host_iw_set_tcp(int fd, const struct host_iw_tcp_options *options);
 
 /* It has something to do. */

@@ -316,8 +316,8 @@ static bool private_fits(const struct nornic_conn_param *param, bool has_s)
     return !param->private_data || param->private_data_len <= IWARP_MPA_PRIVATE_BYTES - lead;
 }
 
-/* An RC queue pair gives up after 8 tries, with up to 4 times its ACK timeout between them; TCP does so after as
- * long, or a bit more where that would be less than a few of its own tries, which begin at 200 ms. */
+/* An RC queue pair gives up after 8 tries, with up to 4 times its ACK timeout between them; TCP does so after
+ * as long, or later where that would be less than a few of its own tries, which begin at 200 ms. */
 static uint32_t user_timeout_ms(uint8_t ack_timeout)
 {
     uint64_t ms = (UINT64_C(4096) << ack_timeout) * 32 / NS_PER_MS;

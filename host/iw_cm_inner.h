@@ -93,8 +93,8 @@ struct host_iw_depths {
     uint8_t responder_resources, initiator_depth;
 };
 struct host_iw_depths host_iw_cm_asked_depths(const struct iwarp_setup *setup);
-/* TCP refuses to connect, at once, for the reason `err`: told as it would be later. 0, or -ENOMEM: nothing has
- * changed. */
+/* TCP refuses to connect, at once, for the reason `err`: told as it would be later. 0, or -ENOMEM: nothing
+ * has changed. */
 int host_iw_cm_refused(struct host_iw_id *id, struct host_iw_qp *qp, int err);
 /* A request was answered, or its id goes: another one may be told of. */
 void host_iw_cm_answered(struct host_iw_id *id);

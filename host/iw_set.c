@@ -115,8 +115,8 @@ static int wait_events(const struct host_iw_set *set, struct epoll_event *events
     int count = epoll_pwait2(set->fd, events, EVENTS_AT_ONCE, timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
     if (count >= 0 || (errno != ENOSYS && errno != EPERM))
         return count;
-    /* Before Linux 5.11 there were milliseconds only; and filters of containers that do not know a call refuse
-     * it, some by EPERM. */
+    /* Before Linux 5.11 there were milliseconds only; and filters of containers refuse a call that they do
+     * not know, some by EPERM. */
     uint64_t ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0);
     return epoll_wait(set->fd, events, EVENTS_AT_ONCE, ms > INT_MAX ? -1 : (int)ms);
 }

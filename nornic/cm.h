@@ -37,8 +37,9 @@ struct nornic_conn_param {
     uint32_t qkey;           /* UD; 0: NORNIC_CM_QKEY */
     bool has_traffic_class;  /* what leaves has `traffic_class`; else 0 or, accepting, that of the request */
     uint8_t traffic_class;   /* IPv6's, IPv4's type of service */
-    /* RC: our QP's timer is `ack_timeout`; else what the path's times ask for. Over iWARP TCP gives up (its user
-     * timeout) after 32 times that, as a queue pair of RoCE does, but not within a second; else after its own time. */
+    /* RC: our QP's timer is `ack_timeout`; else what the path's times ask for. Over iWARP TCP gives up (its
+     * user timeout) after 32 times that, as a queue pair of RoCE does, but not within a second; else after
+     * its own time. */
     bool has_ack_timeout;
     uint8_t ack_timeout; /* 4.096 us * 2^n, 0..31; 0: without end. The peer is not told */
 };

@@ -77,8 +77,8 @@ static void judge_end(struct iwarp_view *v)
                        "a Terminate is the last message of a side: #%" PRIu64 " was one", number);
 }
 
-/* A message begins while another of its side is half out (IWARP-DDP-09). Where it is one of the same kind, the
- * state of that kind says so; a Terminate may come at any time. */
+/* A message begins while another of its side is half out (IWARP-DDP-09). Where it is one of the same kind,
+ * the state of that kind says so; a Terminate may come at any time. */
 static void judge_interleaving(struct iwarp_view *v, const struct iwarp_fpdu *f)
 {
     const struct iwarp_half *half = iwarp_half_of(v);

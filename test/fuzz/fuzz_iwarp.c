@@ -2,8 +2,9 @@
 /* A queue pair and whatever a TCP peer says: the set-up as either side, then octets as they come, or FPDUs
  * that are sealed so that the checks behind the CRC are reached; with posts, ends of TCP and time between.
  *
- * The first octet: bit 0 initiator, bit 1 markers, bit 2 no CRC, bit 3 skip the set-up, bit 4 seal what
- * follows. Then records: an octet that says what, and a length that says how much of the rest it takes.
+ * The first octet: bit 0 initiator, bit 1 markers, bit 2 no CRC, bit 3 the set-up is done (revision 1), bit 4
+ * a responder begins with nothing, so that a set-up of its own is adopted, bit 5 may fall back. Then records:
+ * an octet that says what, and a length that says how much of the rest it takes.
  *
  * covers: IWARP-SEC-08, IWARP-SEC-01 */
 #include <assert.h>
@@ -28,6 +29,7 @@ static struct world {
     struct rdma_cq *cq;
     struct rdma_mr *mr;
     struct iwarp_qp *qp;
+    struct iwarp_setup apart; /* a responder's, which the queue pair may adopt */
     /* canary, region, canary: what lies beside the region is never written */
     _Alignas(8) uint8_t memory[2 * CANARY_BYTES + REGION_BYTES];
 } w;
@@ -80,19 +82,59 @@ static void free_world(void)
 
 static void begin(uint8_t how)
 {
-    const struct iwarp_setup_config config = {
-        .ird = 4, .ord = 4, .wants_markers = how & 2, .no_crc = how & 4, .rev = how & 8 ? 1 : 2};
+    const struct iwarp_setup_config config = {.ird = 4,
+                                              .ord = 4,
+                                              .max_ird = 4,
+                                              .wants_markers = how & 2,
+                                              .no_crc = how & 4,
+                                              .rev = how & 8 ? 1 : 2,
+                                              .falls_back = how & 32};
     uint8_t frame[20] = "MPA ID Req Frame";
     frame[17] = 1;
+    iwarp_setup_listen(&w.apart, &config, 0);
     if (how & 1) {
-        iwarp_qp_connect(w.qp, &config, NULL, 0, 0);
+        iwarp_qp_connect(w.qp, &config, "hello", 5, 0);
         memcpy(frame, "MPA ID Rep Frame", 16);
-    } else {
+    } else if (!(how & 16)) {
         iwarp_qp_listen(w.qp, &config, 0);
     }
-    if (how & 8)
-        iwarp_qp_input(w.qp, frame, sizeof frame);
+    if (!(how & 8))
+        return;
+    iwarp_qp_input(w.qp, frame, sizeof frame);
     iwarp_qp_accept(w.qp, NULL, 0);
+}
+
+/* What a program, or whoever has the TCP connection, does about a set-up. */
+static void set_up(uint8_t how, const uint8_t *data, size_t size)
+{
+    switch (how & 7) {
+    case 0:
+        iwarp_qp_accept(w.qp, data, size);
+        break;
+    case 1:
+        iwarp_qp_reject(w.qp, data, size);
+        break;
+    case 2:
+        if (size >= 2 && (data[0] || data[1]))
+            iwarp_qp_set_emss(w.qp, (uint32_t)(data[0] << 8 | data[1]));
+        break;
+    case 3:
+        iwarp_setup_input(&w.apart, data, size);
+        break;
+    case 4:
+        if (size >= 2 && w.apart.state == IWARP_SETUP_REQUESTED)
+            iwarp_setup_set_depths(&w.apart, data[0] % 6, data[1] % 6); /* some are too deep */
+        iwarp_qp_adopt(w.qp, &w.apart);
+        break;
+    case 5:
+        iwarp_setup_reject(&w.apart, data, size);
+        break;
+    case 6:
+        iwarp_qp_fall_back(w.qp, 0);
+        break;
+    default:
+        iwarp_qp_abort(w.qp);
+    }
 }
 
 /* An FPDU of a segment that names the real region where its STag's octets are 0xff. */
@@ -117,14 +159,24 @@ static void say_sealed(const uint8_t *data, size_t size, struct iwarp_fpdu_tx *t
     iwarp_fpdu_tx_sent(tx, len);
 }
 
-static void post(uint8_t what)
+/* A request or receive of two pieces: opcode, length and offset, as far as `data` says them. */
+static void post(uint8_t what, const uint8_t *data, size_t size)
 {
     static const enum nornic_wr_opcode opcodes[] = {NORNIC_WR_SEND, NORNIC_WR_RDMA_READ, NORNIC_WR_RDMA_WRITE,
                                                     NORNIC_WR_ATOMIC_FETCH_AND_ADD};
-    const struct nornic_sge sge = {(uintptr_t)region() + what, 8, w.mr->lkey};
-    const struct nornic_send_wr wr = {
-        .opcode = opcodes[what & 3], .sg_list = &sge, .num_sge = 1, .remote_addr = 8, .rkey = 9};
-    const struct nornic_recv_wr recv = {.sg_list = &sge, .num_sge = 1};
+    uint32_t len = size >= 2 ? (uint32_t)(data[0] << 8 | data[1]) % (REGION_BYTES + 1) : 8;
+    uint32_t at = size >= 4 ? (uint32_t)(data[2] << 8 | data[3]) : what;
+    uint32_t first = size >= 5 ? data[4] * len / 255 : len;
+    at %= REGION_BYTES - len + 1;
+    const struct nornic_sge sges[] = {{(uintptr_t)region() + at, first, w.mr->lkey},
+                                      {(uintptr_t)region() + at + first, len - first, w.mr->lkey}};
+    const uint32_t count = first == len ? 1 : 2;
+    struct nornic_send_wr wr = {
+        .opcode = opcodes[what & 3], .sg_list = sges, .num_sge = count, .remote_addr = 8, .rkey = 9};
+    const struct nornic_recv_wr recv = {.sg_list = sges, .num_sge = count};
+    if (wr.opcode == NORNIC_WR_RDMA_WRITE && what & 8)
+        wr.opcode = NORNIC_WR_RDMA_WRITE_WITH_IMM;
+    wr.send_flags = what & 16 ? NORNIC_SEND_FENCE : 0;
     if (what & 4)
         rdma_qp_post_recv(&w.qp->base, &recv, NULL);
     else
@@ -146,15 +198,17 @@ static void record(uint8_t what, const uint8_t *data, size_t size, struct iwarp_
     struct nornic_wc wc[8];
     switch (what & 7) {
     case 0:
-    case 1:
         iwarp_qp_input(w.qp, data, size);
+        break;
+    case 1:
+        set_up(what >> 3, data, size);
         break;
     case 2:
     case 3:
         say_sealed(data, size, tx);
         break;
     case 4:
-        post(what >> 3);
+        post(what >> 3, data, size);
         break;
     case 5:
         write_out(what & 8 ? UINT32_MAX : what);

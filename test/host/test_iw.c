@@ -302,7 +302,7 @@ static int option_of(const struct iw_end *e, int level, int name)
     return value;
 }
 
-/* The type of service of what leaves, and how long TCP tries: 4.096 us * 2^14 * 32; the least that is tried. */
+/* The type of service of what leaves, and how long TCP tries: 4.096 us * 2^14 * 32, and a second at least. */
 Test(iw, options_of_a_connection_are_those_of_its_tcp)
 {
     const struct nornic_conn_param asks = {

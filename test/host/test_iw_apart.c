@@ -77,8 +77,8 @@ Test(iw_apart, a_queue_pair_that_does_not_connect_is_in_err)
 
 /* --- a peer that is gone --- */
 
-/* Nothing comes back from it: TCP gives up after as long as the program said, and the traffic class of IPv6 is set
- * as IPv4's is. */
+/* Nothing comes back from it: TCP gives up after as long as the program said. The traffic class of IPv6 is
+ * set as IPv4's is. */
 Test(iw_apart, tcp_gives_up_when_the_program_said)
 {
     const struct nornic_conn_param param = {
@@ -121,7 +121,8 @@ static void write_once(struct iw_end *server)
     cr_assert_eq(iw_wait(&e).status, NORNIC_WC_SUCCESS);
 }
 
-/* The longest ULPDU of the segments that TCP then makes: it learns of it when it sends, and is asked each second.
+/* The longest ULPDU of the segments that TCP then makes: it learns of it when it sends, and is asked each
+ * second.
  * covers: IWARP-FPDU-05 */
 Test(iw_apart, segments_follow_the_path)
 {

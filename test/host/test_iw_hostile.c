@@ -294,7 +294,8 @@ static void hear_terminate(uint8_t layer_and_type, uint8_t code, uint8_t flags, 
     server.qp = NULL;
 }
 
-/* As the RFC has it, as siw turns it, one that nobody has defined, and one without a control. covers: IWARP-AMB-01, IWARP-AMB-02 */
+/* As the RFC has it, as siw turns it, one that nobody has defined, and one without a control.
+ * covers: IWARP-AMB-01, IWARP-AMB-02 */
 Test(iw_hostile, a_terminate_of_any_kind_is_put_in_words)
 {
     hear_terminate(0x12, 0x02, 0, 4,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Both ends of a connection WRITE and READ at once, so that each owes the other answers while it writes. A program of
- * librdmacm and libibverbs, which knows nothing of nornic; it runs in the guest and here.
+/* Both ends of a connection WRITE and READ at once, so that each owes the other answers while it writes. A
+ * program of librdmacm and libibverbs, which knows nothing of nornic; it runs in the guest and here.
  *
  *   crossing serve|connect ADDRESS PORT SIZE ROUNDS
  *
- * Each end posts ROUNDS WRITEs of SIZE bytes and as many READs, turn by turn, and looks at what it read and what the
- * other wrote. Ends with 0 and "crossing: all is right", or with 1 and what is not. */
+ * Each end posts ROUNDS WRITEs of SIZE bytes and as many READs, turn by turn, and looks at what it read and
+ * what the other wrote. Ends with 0 and "crossing: all is right", or with 1 and what is not. */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
@@ -75,16 +75,22 @@ static void make_memory(void)
     words.own = (struct place){(uintptr_t)target, (uintptr_t)source, target_mr->rkey, source_mr->rkey};
 }
 
+static void expect_good(int count, const struct ibv_wc *wc)
+{
+    need(count == 1, "the connection ended");
+    need(wc->status == IBV_WC_SUCCESS, ibv_wc_status_str(wc->status));
+}
+
 static void expect_recv(void)
 {
-    struct ibv_wc wc = {0};
-    need(rdma_get_recv_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+    struct ibv_wc wc;
+    expect_good(rdma_get_recv_comp(id, &wc), &wc);
 }
 
 static void expect_sent(void)
 {
-    struct ibv_wc wc = {0};
-    need(rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+    struct ibv_wc wc;
+    expect_good(rdma_get_send_comp(id, &wc), &wc);
 }
 
 static void say(void *bytes, size_t count)

@@ -251,7 +251,7 @@ Test(answer, an_atomic_whose_region_goes_away_while_it_waits_is_not_executed)
     cr_expect_eq(word_at(24), before);
 }
 
-/* Both sides of a stream with two messages of the kinds, each of ten segments: what comes is whole messages, by
+/* Four answers are owed and four requests posted, each of ten segments: what comes is whole messages, by
  * turns. */
 static void expect_turns(enum nornic_wr_opcode opcode)
 {
