@@ -2,6 +2,7 @@
 /* Events of an iWARP CM: one queue over all ids, as that of RoCE (host/cm_event.c). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "host/iw_cm_inner.h"
@@ -28,6 +29,14 @@ struct host_iw_cm_event *host_iw_cm_event_new(struct host_iw_id *id, enum nornic
     record->event.type = type;
     record->event.status = status;
     return &record->event;
+}
+
+void host_iw_cm_event_take_private(struct host_iw_cm_event *event, const struct iwarp_setup *setup)
+{
+    size_t len_bytes;
+    const uint8_t *bytes = iwarp_setup_private_data(setup, &len_bytes);
+    memcpy(event->private_data, bytes, len_bytes);
+    event->private_data_len = (uint16_t)len_bytes;
 }
 
 void host_iw_cm_raise(struct host_iw_cm_event *event)

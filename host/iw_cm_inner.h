@@ -76,6 +76,8 @@ struct host_iw_cm {
 /* An event to fill in, and to raise; NULL: no memory, and nobody is told. */
 struct host_iw_cm_event *host_iw_cm_event_new(struct host_iw_id *id, enum nornic_cm_event_type type,
                                               int status);
+/* Puts the private data of the peer's frame into the event. */
+void host_iw_cm_event_take_private(struct host_iw_cm_event *event, const struct iwarp_setup *setup);
 void host_iw_cm_raise(struct host_iw_cm_event *event);
 void host_iw_cm_event_drop(struct host_iw_cm_event *event);
 /* As host_cm_drop_events(). */
@@ -93,11 +95,17 @@ struct host_iw_depths {
     uint8_t responder_resources, initiator_depth;
 };
 struct host_iw_depths host_iw_cm_asked_depths(const struct iwarp_setup *setup);
+/* A request was answered, or its id goes: another one may be told of. */
+void host_iw_cm_answered(struct host_iw_id *id);
+
+/* --- how they end: iw_cm_end.c; under the device's lock --- */
+
 /* TCP refuses to connect, at once, for the reason `err`: told as it would be later. 0, or -ENOMEM: nothing
  * has changed. */
 int host_iw_cm_refused(struct host_iw_id *id, struct host_iw_qp *qp, int err);
-/* A request was answered, or its id goes: another one may be told of. */
-void host_iw_cm_answered(struct host_iw_id *id);
+/* The id's connection has ended before it stood; or since, in good order or not. */
+void host_iw_cm_tell_failure(struct host_iw_id *id);
+void host_iw_cm_tell_disconnected(struct host_iw_id *id);
 
 /* --- connecting: iw_cm_connect.c; under the device's lock --- */
 

@@ -285,7 +285,7 @@ Test(iw, a_request_without_depths_is_accepted_with_the_most)
     }
     for (int i = 0; i < 2; i++) {
         struct nornic_send_wr wr =
-            iw_wr(NORNIC_WR_RDMA_READ, &ends[i], &ends[!i], &sge, 5000, (size_t)(100 * i), 900);
+            iw_wr(NORNIC_WR_RDMA_READ, &ends[i], &ends[!i], &sge, 5000, 100 * (size_t)i, 900);
         iw_post(&ends[i], &wr);
         cr_assert_eq(iw_wait(&ends[i]).status, NORNIC_WC_SUCCESS, "side %d", i);
         cr_expect_arr_eq(ends[i].memory + 5000, ends[!i].memory + 100 * i, 900);
