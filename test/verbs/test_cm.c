@@ -551,6 +551,67 @@ Test(cm, an_id_is_known_before_its_peer_answers)
     rdma_destroy_event_channel(channel);
 }
 
+static void *accept_now(void *id)
+{
+    cr_assert_eq(rdma_accept(id, NULL), 0);
+    return NULL;
+}
+
+static void *disconnect_now(void *id)
+{
+    cr_assert_eq(rdma_disconnect(id), 0);
+    return NULL;
+}
+
+static atomic_bool has_ended;
+static atomic_uint times_locked;
+
+/* As a thread that reads events takes the lock. */
+static void *lock_again_and_again(void *unused)
+{
+    while (!atomic_load(&has_ended)) {
+        cma_lock();
+        atomic_fetch_add(&times_locked, 1);
+        cma_unlock();
+        sched_yield();
+    }
+    return unused;
+}
+
+/* While the call waits for the device nobody gets the lock. */
+static void expect_locked(void *(*call)(void *id), struct rdma_cm_id *id)
+{
+    struct host_dev *dev = host_dev_of(verbs_own(id->verbs)->dev);
+    pthread_t caller;
+    unsigned seen, still_ms = 0;
+    host_dev_lock(dev);
+    cr_assert_eq(pthread_create(&caller, NULL, call, id), 0);
+    for (unsigned waited = 0; waited < 3000 && still_ms < 100; waited++) {
+        seen = atomic_load(&times_locked);
+        poll(NULL, 0, 1);
+        still_ms = seen == atomic_load(&times_locked) ? still_ms + 1 : 0;
+    }
+    host_dev_unlock(dev);
+    pthread_join(caller, NULL);
+    cr_expect_eq(still_ms, 100);
+}
+
+Test(cm, nothing_is_read_of_an_end_before_its_call_is_over)
+{
+    struct conn c = {0};
+    pthread_t locker;
+    rdma_ack_cm_event(ask(&c, 7493, NULL));
+    make_qp(c.passive);
+    cr_assert_eq(pthread_create(&locker, NULL, lock_again_and_again, NULL), 0);
+    expect_locked(accept_now, c.passive);
+    skip(c.channel, RDMA_CM_EVENT_ESTABLISHED);
+    skip(c.channel, RDMA_CM_EVENT_ESTABLISHED);
+    expect_locked(disconnect_now, c.active);
+    atomic_store(&has_ended, true);
+    pthread_join(locker, NULL);
+    end(&c);
+}
+
 /* What a child gives back of its parent's; then an id of its own finds a device, and the child ends as
  * programs do. What does not work is its exit code. */
 static void be_child(struct conn *c)

@@ -143,6 +143,32 @@ static struct nornic_conn_param param_of(const struct cma_id *id, const struct r
 
 /* --- the two sides --- */
 
+/* Calls that change the queue pair's state, which the program reads from it. They hold the lock, so that what
+ * they lead to is read behind them: whoever reads of the end may destroy the id and its queue pair. */
+static int accept_under_lock(struct cma_id *id, const struct nornic_conn_param *param)
+{
+    int cancel = verbs_hold();
+    cma_lock();
+    int err = -nornic_cm_id_accept(id->nornic, qp_of(id), param);
+    if (!err && id->base.qp)
+        id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
+    cma_unlock();
+    verbs_let(cancel);
+    return err;
+}
+
+static int disconnect_under_lock(struct cma_id *id)
+{
+    int cancel = verbs_hold();
+    cma_lock();
+    int err = -nornic_cm_id_disconnect(id->nornic);
+    if (!err && id->base.qp)
+        id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
+    cma_unlock();
+    verbs_let(cancel);
+    return err;
+}
+
 int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
     struct cma_id *id = cma_id_of(base);
@@ -166,16 +192,14 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     const struct nornic_conn_param param = param_of(id, conn_param);
     if (cma_need_own(id))
         return -1;
-    const bool is_new = id->nornic && cma_meet(id);
-    int err = id->nornic ? -nornic_cm_id_accept(id->nornic, qp_of(id), &param) : EINVAL;
+    const bool completes = id->is_sync && base->ps != RDMA_PS_UDP, is_new = id->nornic && cma_meet(id);
+    int err = id->nornic ? accept_under_lock(id, &param) : EINVAL;
     if (err) {
         if (is_new)
             cma_part(id);
         return cma_fail(err, "there is no request to accept, or not with these values");
     }
-    if (base->qp)
-        base->qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
-    return base->ps == RDMA_PS_UDP ? 0 : cma_complete(id);
+    return completes ? cma_complete(id) : 0;
 }
 
 int rdma_establish(struct rdma_cm_id *base)
@@ -206,12 +230,11 @@ int rdma_disconnect(struct rdma_cm_id *base)
     struct cma_id *id = cma_id_of(base);
     if (cma_is_inherited(id))
         return 0;
-    int err = id->nornic ? -nornic_cm_id_disconnect(id->nornic) : EINVAL;
+    const bool is_sync = id->is_sync;
+    int err = id->nornic ? disconnect_under_lock(id) : EINVAL;
     if (err)
         return cma_fail(err, "the id is not connected");
-    if (base->qp)
-        base->qp->state = (enum ibv_qp_state)nornic_qp_state(qp_of(id));
-    return cma_complete(id);
+    return is_sync ? cma_complete(id) : 0;
 }
 
 /* The connection manager sees by itself that data has come. */
