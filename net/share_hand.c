@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "net/ipv4.h"
+#include "net/train.h"
 
-#define RINGS_MAX      64  /* at a time: who rings without end is not waited for */
-#define TRAIN_PKTS_MAX 128 /* UDP_MAX_SEGMENTS of linux/udp.h; before Linux 6.9 64 */
+#define RINGS_MAX 64 /* at a time: who rings without end is not waited for */
 
 /* The message as it passes between processes of one machine. */
 struct head {
@@ -146,7 +146,7 @@ static int take_fd(struct msghdr *m)
  * one of. */
 static bool is_length(const struct head *head, size_t bytes)
 {
-    bool is_short = head->seg_bytes == 0 || bytes <= (size_t)head->seg_bytes * TRAIN_PKTS_MAX;
+    bool is_short = head->seg_bytes == 0 || bytes <= (size_t)head->seg_bytes * NET_TRAIN_MAX_PKTS;
     return is_short &&
            bytes <= UINT16_MAX - NET_UDP_BYTES - (nornic_addr_is_v4(&head->dst) ? NET_IPV4_BYTES : 0);
 }

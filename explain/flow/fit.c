@@ -3,6 +3,11 @@
 
 #include "roce/psn.h"
 
+#define LEAP_PAUSED_PSNS 64 /* behind a silence of PAUSE_NS */
+#define PAUSE_NS         (100 * NS_PER_MS)
+#define PACE_LEAST       16 /* PSNs by which a sender's pace is known */
+#define PACE_TIMES       4  /* it may go on by so much faster, or more slowly */
+
 bool explain_is_nak(const struct roce_pkt *pkt)
 {
     return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
@@ -36,4 +41,25 @@ bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt
     bool is_end = !(roce_opcodes[s->opcode].flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE));
     uint64_t msn = s->message - !is_end + (half->is_msn_known ? half->msn_base : 0);
     return pkt->aeth.msn == (msn & ROCE_PSN_MASK);
+}
+
+/* Whether the sender, if it went on as before, came about so far in a silence. */
+static bool is_at_its_pace(const struct explain_half *half, int32_t ahead, uint64_t silence_ns)
+{
+    int32_t psns = roce_psn_diff(half->next_psn, half->first_psn);
+    uint64_t took_ns = half->newest_ns - half->first_ns;
+    if (psns < PACE_LEAST || !took_ns)
+        return false;
+    double expected = (double)psns * (double)silence_ns / (double)took_ns;
+    return expected <= (double)ahead * PACE_TIMES && expected * PACE_TIMES >= (double)ahead;
+}
+
+bool explain_is_leap(const struct explain_half *half, const struct explain_packet *packet, int32_t ahead)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    bool is_silent = packet->time_ns > half->newest_ns + PAUSE_NS &&
+                     !is_at_its_pace(half, ahead, packet->time_ns - half->newest_ns);
+    return ahead >= (is_silent ? LEAP_PAUSED_PSNS : EXPLAIN_LEAP_PSNS) && !half->is_guessed &&
+           pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) && half->is_una_known &&
+           half->una_psn == half->next_psn;
 }

@@ -8,24 +8,21 @@
 
 #include "roce/psn.h"
 
-#define PSNS_BEHIND      65536 /* a packet of a pair lies at most so far from its newest */
-#define PSNS_AHEAD       65536
-#define PSNS_LEAP        1024
-#define PSNS_LEAP_PAUSED 64 /* likewise behind a silence of PAUSE_NS */
-#define PAUSE_NS         (100 * NS_PER_MS)
-#define PIECE_LEAST      256              /* the smallest path MTU */
-#define PSNS_LATE        4096             /* copies are not later than that */
-#define COPY_NS          (10 * NS_PER_MS) /* so late no copy comes that the network made */
-#define MESSAGES         16 /* so many, all of them answered: the sender will have had some of the answers */
-#define ROUNDS           2  /* requests that came when everything before them was answered */
-#define PSNS_DONE        4  /* so far behind what is acknowledged */
-#define EPOCHS_MAX       8  /* pairs with one key that are told apart */
-#define PAIR_TRIES       64 /* answers by which it is tried to find out whom they are for */
-#define PAIR_HITS        4  /* answers that show it, where the UDP ports do not */
-#define PAIR_MISFITS     4  /* and that show the contrary */
-#define POINTS_PSN       4
-#define POINTS_PORT      2
-#define CANDIDATES_MAX   256 /* pairs without a known second end that are looked at */
+#define PSNS_BEHIND    65536 /* a packet of a pair lies at most so far from its newest */
+#define PSNS_AHEAD     65536
+#define PIECE_LEAST    256              /* the smallest path MTU */
+#define PSNS_LATE      4096             /* copies are not later than that */
+#define COPY_NS        (10 * NS_PER_MS) /* so late no copy comes that the network made */
+#define MESSAGES       16 /* so many, all of them answered: the sender will have had some of the answers */
+#define ROUNDS         2  /* requests that came when everything before them was answered */
+#define PSNS_DONE      4  /* so far behind what is acknowledged */
+#define EPOCHS_MAX     8  /* pairs with one key that are told apart */
+#define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
+#define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
+#define PAIR_MISFITS   4  /* and that show the contrary */
+#define POINTS_PSN     4
+#define POINTS_PORT    2
+#define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
 
 /* --- which of several --- */
 
@@ -76,17 +73,6 @@ static int32_t psns_ahead(const struct explain_half *half)
     return PSNS_AHEAD + (r ? (int32_t)min_u32(r->bytes / PIECE_LEAST, ROCE_PSN_MASK / 4) : 0);
 }
 
-/* A new message far behind a sender that had its answers to everything: no capture misses so much in
- * silence. Behind a long silence less is enough, as what goes on begins with one of its first packets. */
-static bool is_leap(const struct explain_half *half, const struct explain_packet *packet, int32_t ahead)
-{
-    const struct roce_pkt *pkt = &packet->roce;
-    bool is_silent = packet->time_ns > half->newest_ns + PAUSE_NS;
-    return ahead >= (is_silent ? PSNS_LEAP_PAUSED : PSNS_LEAP) && !half->is_guessed &&
-           pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) && half->is_una_known &&
-           half->una_psn == half->next_psn;
-}
-
 /* All that is known of this direction came before the other end began: it was the earlier connection's. */
 static bool is_taken_over(const struct explain_pair *p, unsigned way)
 {
@@ -116,10 +102,10 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
         return FIT_NOT;
     if (is_answer)
         return explain_is_answer_to(half, pkt) ? FIT_WELL : is_other ? FIT_NOT : FIT_MAYBE;
-    if (is_leap(half, packet, ahead) || (is_other && ahead != 0) ||
+    if (explain_is_leap(half, packet, ahead) || (is_other && ahead != 0) ||
         (ahead < 0 && is_foreign(half, pkt, packet->time_ns, p->later || is_taken_over(p, direction))))
         return FIT_NOT;
-    return ahead >= PSNS_LEAP ? FIT_FAR : FIT_WELL;
+    return ahead >= EXPLAIN_LEAP_PSNS ? FIT_FAR : FIT_WELL;
 }
 
 static bool is_next(const struct explain_link *l, const struct explain_packet *packet)

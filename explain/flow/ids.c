@@ -8,11 +8,12 @@
  * */
 #include "explain/flow/ids.h"
 
+#include "net/train.h"
+
 #define LEAP_MAX   8192 /* between two packets of a flow; a half of all numbers is what can be told at most */
 #define LEAP_TAKEN 64   /* so much of it counts as rise */
 #define COUNT_MAX  32768
 #define COUNT_SURE 4
-#define TRAIN_MAX  64 /* packets that are numbered from 0 anew: who has been above that numbers no trains */
 #define BEHIND_MAX 10 /* packets that one overtakes, and that keep their order */
 
 static int32_t step(const struct explain_ids *ids, uint16_t id)
@@ -33,7 +34,8 @@ static void learn_behind(struct explain_ids *ids, uint16_t id)
 void explain_ids_learn(struct explain_ids *ids, uint16_t id)
 {
     int32_t up = step(ids, id);
-    ids->is_above_trains |= id >= TRAIN_MAX;
+    /* packets of a train are numbered from 0 anew: who has been above that numbers no trains */
+    ids->is_above_trains |= id >= NET_TRAIN_MAX_PKTS;
     if (ids->count == COUNT_MAX) {
         ids->count /= 2;
         ids->rise /= 2;

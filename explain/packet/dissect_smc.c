@@ -8,6 +8,8 @@
 #include "smcr/clc2_wire.h"
 #include "smcr/llc2_wire.h"
 
+#define KEYS_OFFSET      8u /* in a DELETE RKEY of version 2 */
+#define KEY_BYTES        4u
 #define CLC_MESSAGES_MAX 3 /* of one segment */
 #define PARTS_MAX        8 /* RTokens or GIDs behind an LLC message of version 2 */
 
@@ -274,6 +276,12 @@ static void take_llc2(struct explain_cursor *c, uint8_t type)
     }
 }
 
+/* Of a REQUEST ADD LINK with so many GIDs. */
+static uint32_t length_with(uint32_t gid_count)
+{
+    return SMCR_REQUEST_ADD_LINK2_BYTES + gid_count * SMCR_GID_BYTES;
+}
+
 /* Whether a message of version 2 is one: data of a program may begin alike. It is as long as its parts need,
  * or has nothing where nothing is to be. What the capture cut off says nothing against it. */
 static bool is_llc2(const struct explain_cursor *c, uint8_t type, uint32_t n)
@@ -284,6 +292,7 @@ static bool is_llc2(const struct explain_cursor *c, uint8_t type, uint32_t n)
     struct smcr_add_link2 a;
     struct smcr_add_link2_ext e;
     struct smcr_request_add_link2 r;
+    struct smcr_delete_rkey2 d;
     switch (type) {
     case SMCR_LLC2_ADD_LINK:
         if (n == SMCR_MSG_BYTES || captured < SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES)
@@ -297,8 +306,13 @@ static bool is_llc2(const struct explain_cursor *c, uint8_t type, uint32_t n)
         if (captured < SMCR_REQUEST_ADD_LINK2_BYTES)
             return true;
         smcr_request_add_link2_get(&r, message);
-        return memcmp(r.resv160, none, sizeof r.resv160) == 0 ||
-               n == max_u32(SMCR_MSG_BYTES, SMCR_REQUEST_ADD_LINK2_BYTES + r.gid_count * SMCR_GID_BYTES);
+        return memcmp(r.resv160, none, sizeof r.resv160) == 0 || n == length_with(r.gid_count) ||
+               n == max_u32(SMCR_MSG_BYTES, length_with(r.gid_count));
+    case SMCR_LLC2_DELETE_RKEY:
+        if (captured < SMCR_MSG_BYTES)
+            return true;
+        smcr_delete_rkey2_get(&d, message);
+        return n == SMCR_MSG_BYTES || n == KEYS_OFFSET + d.count * KEY_BYTES;
     default:
         return n == SMCR_MSG_BYTES;
     }
@@ -312,11 +326,13 @@ void explain_take_smc_message(struct explain_cursor *c)
     inner.takes_cut = true;
     struct smcr_llc_head head;
     struct smcr_llc2_head head2;
-    if (n < SMCR_MSG_BYTES || c->end - c->at < SMCR_LLC_HEAD_BYTES)
+    if (n < SMCR_REQUEST_ADD_LINK2_BYTES || c->end - c->at < SMCR_LLC_HEAD_BYTES)
         return;
     smcr_llc_head_get(&head, message);
     smcr_llc2_head_get(&head2, message);
-    if (smcr_llc_is_v2(head.type) && smcr_llc2_length(head2.length) == n && is_llc2(c, head2.type, n))
+    bool may_be = n >= SMCR_MSG_BYTES || head2.type == SMCR_LLC2_REQUEST_ADD_LINK;
+    if (smcr_llc_is_v2(head.type) && smcr_llc2_length(head2.length) == n && may_be &&
+        is_llc2(c, head2.type, n))
         take_llc2(&inner, head2.type);
     else if (!smcr_llc_is_v2(head.type) && n == SMCR_MSG_BYTES && head.length == n)
         take_llc1(&inner, head.type);

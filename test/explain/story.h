@@ -11,7 +11,7 @@
 #define STORY_A_QPN         0x22u
 #define STORY_B_QPN         0x11u
 #define STORY_FRAME_BYTES   4400
-#define STORY_IP_ID(number) (uint16_t)(64 + (number)) /* of a packet: none that trains are numbered with */
+#define STORY_IP_ID(number) (uint16_t)(128 + (number)) /* of a packet: none that trains are numbered with */
 #define STORY_TIMEOUT_NS    (67 * NS_PER_MS)          /* of a sender whose timer runs out */
 
 struct story {

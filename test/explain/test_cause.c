@@ -150,12 +150,12 @@ Test(cause, numbers_of_a_train_that_the_capture_begins_in_tell_no_order)
     struct story s;
     story_begin(&s);
     s.has_id = true;
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 100; i++) {
         s.ip_id = (uint16_t)(23 + i);
         story_send(&s, 10 + i);
     }
     s.ip_id = 0;
-    story_send(&s, 47);
+    story_send(&s, 107);
     cr_expect_not(story_has(&s, EXPLAIN_FIND_REORDERED));
     cr_expect_not(story_has(&s, EXPLAIN_FIND_DUPLICATE));
     story_end(&s);

@@ -380,6 +380,22 @@ Test(connections, a_gap_is_a_gap_where_no_pause_or_few_packets_are)
     }
 }
 
+/* A capture that drops all packets for a while makes a silence itself: who waits for each answer is as far on
+ * behind it as he would have come. */
+Test(connections, a_silence_that_is_the_capture_s_is_a_gap)
+{
+    story_begin(&s);
+    for (uint32_t i = 0; i < 100; i++) {
+        s.time_ns += NS_PER_MS;
+        ask(100 + i, i + 1);
+    }
+    s.time_ns += 150 * NS_PER_MS;
+    story_request(&s, ROCE_OP_SEND_ONLY, 200 + 147, 64, 0);
+    cr_expect(story_has(&s, EXPLAIN_FIND_PSN_GAP));
+    cr_expect_eq(s.m.flow, 1);
+    story_end(&s);
+}
+
 /* As in simulated run 80001050: a bit of a PSN turns on the way, and the snap length cuts the ICRC off. */
 Test(connections, a_packet_with_a_damaged_psn_is_no_connection_that_others_belong_to)
 {

@@ -219,6 +219,38 @@ Test(smc_llc, what_begins_as_a_message_on_a_link_is_one_or_wrong)
     }
 }
 
+/* Up to 255 keys in a DELETE RKEY, each of 4 bytes behind 8; a REQUEST ADD LINK of no GID has 28, or is filled
+ * up to 44. */
+Test(smc_llc, messages_are_as_long_as_their_parts)
+{
+    static const struct {
+        uint8_t type;
+        uint16_t bytes;
+        uint8_t count_at, count;
+        bool is_one;
+    } sent[] = {
+        {SMCR_LLC2_DELETE_RKEY, 44, 4, 1, true},       {SMCR_LLC2_DELETE_RKEY, 44, 4, 9, true},
+        {SMCR_LLC2_DELETE_RKEY, 48, 4, 10, true},      {SMCR_LLC2_DELETE_RKEY, 1028, 4, 255, true},
+        {SMCR_LLC2_DELETE_RKEY, 52, 4, 10, false},     {SMCR_LLC2_REQUEST_ADD_LINK, 28, 24, 0, true},
+        {SMCR_LLC2_REQUEST_ADD_LINK, 44, 24, 0, true}, {SMCR_LLC2_REQUEST_ADD_LINK, 40, 24, 0, false},
+        {SMCR_LLC2_TEST_LINK, 28, 24, 0, false},
+    };
+    for (unsigned i = 0; i < sizeof sent / sizeof *sent; i++) {
+        uint8_t bytes[1028];
+        memset(bytes, 0x5a, sizeof bytes);
+        bytes[0] = sent[i].type;
+        bytes[1] = (uint8_t)(sent[i].bytes >> 8);
+        bytes[2] = (uint8_t)sent[i].bytes;
+        bytes[3] = 0;
+        bytes[sent[i].count_at] = sent[i].count;
+        film_begin(&f);
+        film_first_contact(&f);
+        film_send_of(&f, 1, 0, bytes, sent[i].bytes);
+        cr_expect_eq(film_remarks(&f, EXPLAIN_FIND_SMC_MESSAGE, ""), !sent[i].is_one, "%u", i);
+        film_end(&f);
+    }
+}
+
 Test(smc_llc, a_link_that_is_not_there_cannot_be_deleted)
 {
     film_begin(&f);
