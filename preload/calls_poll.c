@@ -18,7 +18,8 @@
 #include "preload/user.h"
 #include "preload/waiting.h"
 
-#define ON_STACK 64u /* descriptors; more need memory */
+#define USEC_PER_SEC 1000000
+#define ON_STACK     64u /* descriptors; more need memory */
 
 /* One call. `kernel` has the same places as `fds`, with -1 where a descriptor is not the kernel's, and two
  * places more for the waiter and the service. */
@@ -379,8 +380,12 @@ EXPORT int select(int n, fd_set *in, fd_set *out, fd_set *ex, struct timeval *ti
     uint64_t timeout_ns = UINT64_MAX;
     if (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0))
         return libc()->select(n, in, out, ex, timeout);
-    if (timeout)
-        timeout_ns = (uint64_t)timeout->tv_sec * NS_PER_S + (uint64_t)timeout->tv_usec * NS_PER_US;
+    if (timeout) { /* more microseconds than a second has are allowed */
+        time_t seconds = timeout->tv_usec / USEC_PER_SEC;
+        struct timespec time = {timeout->tv_sec < LONG_MAX - seconds ? timeout->tv_sec + seconds : LONG_MAX,
+                                timeout->tv_usec % USEC_PER_SEC * (long)NS_PER_US};
+        waiting_timespec_ns(&time, &timeout_ns);
+    }
     uint64_t begun_ns = timeout ? waiting_now_ns() : 0;
     if (!select_ours(n, in, out, ex, timeout_ns, NULL, &rc))
         return libc()->select(n, in, out, ex, timeout);

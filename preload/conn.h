@@ -17,8 +17,14 @@ enum conn_state {
 };
 
 /* Options of a lent connection that say nothing to the TCP socket beside it, until it has the bytes again or
- * is asked for them. */
-enum conn_owed { CONN_OWED_NODELAY = 1 << 0, CONN_OWED_TIMES = 1 << 1, CONN_OWED_ALL = 3 };
+ * is asked for them. SO_RCVLOWAT it must not even know: the service would not hear of messages that are
+ * shorter. */
+enum conn_owed {
+    CONN_OWED_NODELAY = 1 << 0,
+    CONN_OWED_TIMES = 1 << 1,
+    CONN_OWED_RCVLOWAT = 1 << 2,
+    CONN_OWED_ALL = 7
+};
 
 struct shadow_reg; /* preload/shadow.h */
 

@@ -102,8 +102,10 @@ static enum outcome hand_over(struct conn *c, const struct made *made, bool bloc
         return stay(made, rc, reason);
     if (!blocks)
         borrow_set_nonblocking(b, true);
-    if (atomic_load(&c->rcvlowat_bytes) != 1)
+    if (atomic_load(&c->rcvlowat_bytes) != 1) {
         borrow_set_rcvlowat(b, atomic_load(&c->rcvlowat_bytes));
+        atomic_fetch_or(&c->owed, CONN_OWED_RCVLOWAT);
+    }
     conn_become_lent(c, b);
     return LENT;
 }
@@ -187,6 +189,27 @@ bool lend_is_connecting(int fd)
     return c && conn_state(c) == CONN_CONNECTING;
 }
 
+static void return_to(struct conn *c, int tcp_fd)
+{
+    int flags = libc()->fcntl(tcp_fd, F_GETFL) & ~O_NONBLOCK;
+    libc()->fcntl(tcp_fd, F_SETFL, flags | (borrow_is_nonblocking(c->borrow) ? O_NONBLOCK : 0));
+    conn_pay(c, tcp_fd);
+    take_numbers(c, tcp_fd);
+    libc()->close(tcp_fd);
+    reach_trace("a connection goes on as TCP");
+    shadow_return(c);
+    let_numbers_go(c);
+}
+
+/* The TCP socket cannot be had (the service is stopped, or there is no number for it): what the numbers lead
+ * to has no bytes, and the program is not to wait for any. */
+static void give_up(struct conn *c, int err)
+{
+    reach_trace("a connection that fell back to TCP is reset: %s", strerror(-err));
+    borrow_give_up(c->borrow);
+    shadow_changed(c);
+}
+
 void lend_back(struct conn *c)
 {
     lend_lock();
@@ -194,16 +217,10 @@ void lend_back(struct conn *c)
         reach_begin();
         int tcp_fd = borrow_tcp_fd(c->borrow);
         reach_end();
-        if (tcp_fd >= 0) {
-            int flags = libc()->fcntl(tcp_fd, F_GETFL) & ~O_NONBLOCK;
-            libc()->fcntl(tcp_fd, F_SETFL, flags | (borrow_is_nonblocking(c->borrow) ? O_NONBLOCK : 0));
-            conn_pay(c, tcp_fd);
-            take_numbers(c, tcp_fd);
-            libc()->close(tcp_fd);
-            reach_trace("a connection goes on as TCP");
-        }
-        shadow_return(c);
-        let_numbers_go(c);
+        if (tcp_fd >= 0)
+            return_to(c, tcp_fd);
+        else
+            give_up(c, tcp_fd);
     }
     lend_unlock();
 }

@@ -48,8 +48,6 @@ static void unbound(struct fds_object *object)
     struct shadow_reg *reg;
     pthread_mutex_lock(&control);
     pthread_mutex_lock(&s->lock);
-    if (s->generation != shadow_generation)
-        s->waiter = NULL;
     while ((reg = TAILQ_FIRST(&s->ours)) || (reg = TAILQ_FIRST(&s->in_kernel)))
         shadow_drop(s, reg);
     if (s->waiter) {
@@ -240,6 +238,8 @@ void shadow_forked(void)
 {
     struct shadow *s;
     shadow_generation++;
-    TAILQ_FOREACH(s, &shadows, in_shadows)
+    TAILQ_FOREACH(s, &shadows, in_shadows) {
         s->sleepers = 0; /* the parent's threads */
+        s->waiter = NULL;
+    }
 }

@@ -90,7 +90,8 @@ struct conn *shadow_connecting(struct shadow *s, const struct epoll_event *event
 /* Around fork(). */
 void shadow_lock_all(void);
 void shadow_unlock_all(void);
-/* In the child, after it. */
+/* In the child, with the locks held: the parent's waiters are the parent's, and nothing is done with them
+ * there. */
 void shadow_forked(void);
 
 #endif

@@ -177,14 +177,21 @@ void shadow_drop(struct shadow *s, struct shadow_reg *reg)
     *at = reg->next_of_conn;
     free(reg);
 }
-/* In the child of fork() the parent's waiter is the parent's. */
+
+/* In the child of fork(), where it has no waiter any more, and where the service has dropped it. */
 void shadow_renew(struct shadow *s)
 {
     struct shadow_reg *reg;
-    if (s->generation == shadow_generation)
+    struct borrow_waiter *dropped = s->waiter && borrow_waiter_is_dropped(s->waiter) ? s->waiter : NULL;
+    if (s->generation == shadow_generation && !dropped)
         return;
     s->generation = shadow_generation;
-    s->waiter = NULL;
+    if (dropped) {
+        reach_begin();
+        borrow_waiter_free(dropped);
+        reach_end();
+        s->waiter = NULL;
+    }
     if (s->num_ours == 0)
         return;
     need_waiter(s);

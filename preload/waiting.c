@@ -10,7 +10,7 @@
 struct own {
     struct borrow_waiter *waiter;
     struct borrow_waiter
-        *gone; /* of a service that has ended: a call that a signal interrupted may have it */
+        *gone; /* of a service that has ended, or dropped it: a call that a signal interrupted may have it */
     unsigned generation;
 };
 
@@ -47,7 +47,8 @@ static void make_key(void)
 
 struct borrow_waiter *waiting_own(void)
 {
-    if (own.waiter && own.generation == generation && !borrow_waiter_is_gone(own.waiter))
+    if (own.waiter && own.generation == generation && !borrow_waiter_is_gone(own.waiter) &&
+        !borrow_waiter_is_dropped(own.waiter))
         return own.waiter;
     if (own.generation == generation) {
         if (own.waiter) { /* else nothing follows the one that a call may have */

@@ -22,6 +22,7 @@ struct borrow {
     struct service_block *block;
     uint32_t slot, generation;
     unsigned refs;
+    _Atomic bool is_given_up; /* borrow_give_up() */
     struct borrow *next_free;
 };
 
@@ -34,7 +35,7 @@ static inline bool borrow_has_died(const struct borrow_service *service)
 /* It is still the connection that this process borrowed. */
 static inline bool borrow_is_lent(const struct borrow *b)
 {
-    return !borrow_has_died(b->service) &&
+    return !borrow_has_died(b->service) && !b->is_given_up &&
            atomic_load_explicit(&b->block->generation, memory_order_acquire) == b->generation;
 }
 
@@ -42,10 +43,12 @@ static inline bool borrow_is_lent(const struct borrow *b)
 
 /* The service that is open; NULL: none. */
 struct borrow_service *borrow_service(void);
-/* Asks the service one thing and waits for the answer, five seconds at most. `fd` goes with it (-1: none);
- * what comes with the answer into `fds` (SERVICE_MAX_FDS, -1: none), close-on-exec. 0: `*answer` is there;
- * or -errno. */
-int borrow_ask(struct service_request *request, int fd, struct service_answer *answer, int *fds);
+/* Asks the service `of` one thing and waits for the answer, five seconds at most. `fd` goes with it (-1:
+ * none); what comes with the answer into `fds` (SERVICE_MAX_FDS, -1: none), close-on-exec. A connection to
+ * it that has failed is made anew. 0: `*answer` is there; or -errno: -ENOTCONN: it was not asked, as it has
+ * gone, or cannot be reached; -ETIMEDOUT: what it answers later is given back. */
+int borrow_ask(struct borrow_service *of, struct service_request *request, int fd,
+               struct service_answer *answer, int *fds);
 /* In the child of fork(): lets go of what is the parent's. */
 void borrow_forget_control(void);
 

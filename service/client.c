@@ -158,10 +158,12 @@ static void new_waiter(struct service *service, struct service_client *client, i
     r->answer.generation = generation;
 }
 
+/* Whoever sleeps with it wakes, and sees that the place is no more its own. */
 static void drop_ear(struct service *service, uint32_t number)
 {
     struct service_waiter *waiter = service_waiter_at(service->arena.memory, number);
     atomic_store(&waiter->generation, (atomic_load(&waiter->generation) | 1) + 1);
+    service_ring_ear(&service->ears[number]);
     close(service->ears[number].fd);
     service->ears[number] = (struct service_ear){.fd = -1};
 }
@@ -169,7 +171,9 @@ static void drop_ear(struct service *service, uint32_t number)
 static void no_waiter(struct service *service, const struct service_client *client,
                       const struct service_request *request, struct reply *r)
 {
-    if (request->number < SERVICE_WAITERS && service->ears[request->number].owner == client)
+    bool is_own = request->number < SERVICE_WAITERS && service->ears[request->number].owner == client;
+    if (is_own && atomic_load(&service_waiter_at(service->arena.memory, request->number)->generation) ==
+                      request->generation)
         drop_ear(service, request->number);
     else
         r->answer.result = -EINVAL;
@@ -219,6 +223,8 @@ void service_client_on_event(struct service *service, struct service_client *cli
     int fd;
     enum got got = get(client->fd, &request, &fd);
     if (got == GOT_REQUEST) {
+        r.answer.what = request.what;
+        r.answer.id = request.id;
         answer(service, client, &request, &fd, &r);
         got = put(client->fd, &r.answer, r.fds, r.num_fds) ? GOT_REQUEST : GOT_END;
     }

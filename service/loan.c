@@ -24,6 +24,7 @@
 #include "sock/addrs.h"
 #include "sock/ports.h"
 
+#define SHUT_READ  1u
 #define SHUT_WRITE 2u
 /* Of the buffers of a program that did not say: TCP's grow by themselves, these cannot. The RMBE has one as
  * large that is smaller by what is not data in it. */
@@ -132,6 +133,7 @@ static void init_block(struct service *service, uint32_t slot, const struct serv
     atomic_store(&b->mark, SERVICE_NO_MARK);
     atomic_store(&b->tell_at, UINT64_MAX);
     b->tx_size = b->rx_size = 0;
+    atomic_store(&b->tx_lent_to, 0);
     b->reason[0] = '\0';
     atomic_store(&b->head, 0);
     atomic_store(&b->urgent_end, 0);
@@ -256,6 +258,8 @@ int service_loan_begin(struct service *service, int tcp_fd, const struct service
         return err;
     }
     struct smcr_sock *s = loan->sock;
+    const int any = 1; /* of bytes is news, whatever SO_RCVLOWAT the program has set */
+    setsockopt(tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
     smcr_sock_ref(s);
     s->loan = loan;
     s->loan_pid = pid;
@@ -289,6 +293,7 @@ static void free_loan(struct service_loan *loan)
     service->loans[loan->slot] = NULL;
     service->num_loans--;
     end_generation(loan);
+    service_wake(loan); /* a thread may be in the middle of a call, though nobody has a number any more */
     put_slot(service, loan->slot);
     if (loan->inner >= 0) {
         smcr_rt_unwatch(loan->inner);
@@ -384,6 +389,16 @@ static void look_at_bytes(struct service_loan *loan)
         abort_loan(loan, "the program wrote impossible positions into the shared memory");
 }
 
+/* What a program that had not heard yet said of the ends goes to TCP, which has the bytes: as it is handed
+ * over, when all of CLC has gone before, or afterwards. */
+static void shut_tcp(const struct service_loan *loan)
+{
+    if (loan->seen_shut & SHUT_READ)
+        shutdown(loan->sock->tcp_fd, SHUT_RD);
+    if (loan->seen_shut & SHUT_WRITE)
+        shutdown(loan->sock->tcp_fd, SHUT_WR);
+}
+
 static void look_at_shut(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;
@@ -396,6 +411,8 @@ static void look_at_shut(struct service_loan *loan)
         if (s->state == SMCR_SOCK_SMCR && s->conn)
             smcr_conn_shutdown_write(s->conn, smcr_rt.now_ns);
     }
+    if (atomic_load(&loan->block->state) == BORROW_TCP)
+        shut_tcp(loan);
     smcr_sock_notify(s, POLLHUP); /* others who wait see it, too */
 }
 
@@ -464,7 +481,7 @@ static void tell_rings(struct service_loan *loan, const struct smcr_rings *r)
     b->rx_at = service_arena_offset(arena, r->rx_bytes);
     b->tx_size = r->tx_size_bytes;
     b->rx_size = r->rx_size_bytes;
-    service_arena_lend(arena, r->tx_bytes, &b->send_lock);
+    service_arena_lend(arena, r->tx_bytes, b, loan->generation);
 }
 
 /* Whether somebody is to hear of it. */
@@ -513,6 +530,8 @@ static void tell_state(struct service_loan *loan, enum borrow_state state)
     struct service_block *b = loan->block;
     struct smcr_sock *s = loan->sock;
     snprintf(b->reason, sizeof b->reason, "%s", s->reason ? s->reason : "");
+    if (state == BORROW_TCP)
+        shut_tcp(loan);
     if (state == BORROW_RESET && s->error) {
         atomic_store(&b->error, s->error);
         s->error = 0;

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 4           /* of this memory and of service/control.h: both ends have the same */
+#define SERVICE_VERSION 5           /* of this memory and of service/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
@@ -94,6 +94,9 @@ struct service_block {
     _Atomic uint32_t mark_byte;
     uint32_t tx_size, rx_size; /* of the buffers, and where they begin: set before BORROW_SMCR, for good */
     uint64_t tx_at, rx_at;
+    /* The generation whose send buffer that is: who sends looks at it under `send_lock`, before each copy.
+     * It is taken back before the buffer is freed, which is before `state` says that the connection is over. */
+    _Atomic uint32_t tx_lent_to;
     char reason[SERVICE_REASON_SIZE]; /* of BORROW_TCP and BORROW_RESET, in words, ended by 0 */
 
     /* --- by who sends, under `send_lock` --- */
@@ -123,7 +126,8 @@ struct service_block {
 /* Who hears of many connections. */
 struct service_waiter {
     _Atomic uint32_t generation; /* odd: in use; by the service */
-    _Atomic uint32_t is_asleep;  /* by the program */
+    /* The generation of the one that sleeps, 0: none: by the program, and by the service that wakes it. */
+    _Atomic uint32_t asleep;
     _Alignas(SERVICE_LINE) struct service_bits news;
 };
 

@@ -43,21 +43,25 @@ void service_wake(struct service_loan *loan)
     }
 }
 
+void service_ring_ear(const struct service_ear *ear)
+{
+    uint64_t one = 1;
+    ssize_t put = write(ear->fd, &one, sizeof one);
+    (void)put; /* EAGAIN: it was written often enough */
+}
+
 /* A block whose connection has ended meanwhile, and a place that another waiter has now, are woken for
  * nothing, and look again. */
 void service_wake_all(struct service *service)
 {
-    uint64_t one = 1;
     for (unsigned i = 0; i < service->num_to_wake; i++)
         syscall(SYS_futex, &service->to_wake[i]->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     for (unsigned i = 0; i < service->num_to_ring; i++) {
         struct service_ear *ear = &service->ears[service->to_ring[i]];
         struct service_waiter *waiter = service_waiter_at(service->arena.memory, service->to_ring[i]);
         ear->is_due = false;
-        if (ear->owner && atomic_exchange(&waiter->is_asleep, 0)) {
-            ssize_t put = write(ear->fd, &one, sizeof one);
-            (void)put; /* EAGAIN: it was written often enough */
-        }
+        if (ear->owner && atomic_exchange(&waiter->asleep, 0))
+            service_ring_ear(ear);
     }
     service->num_to_wake = service->num_to_ring = 0;
 }

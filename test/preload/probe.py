@@ -215,6 +215,15 @@ def send_zero_bytes():
 
 
 @step
+def read_zero_bytes():
+    # read() of nothing waits for nothing, and sees nothing
+    with Pair() as s:
+        out = [os.read(s.fileno(), 0), os.readv(s.fileno(), [bytearray(0)]), os.readv(s.fileno(), [])]
+        s.setblocking(False)
+        return out + [os.read(s.fileno(), 0), attempt(lambda: s.recv(0)), raw('readv', s.fileno(), None, 1025)]
+
+
+@step
 def nonblocking_nothing():
     with Pair() as s:
         s.setblocking(False)
@@ -767,7 +776,18 @@ def select_timeout():
 
 
 @step
-def select_closed_descriptor():
+def select_for_ages():
+    # 584 years and a quarter of a second; microseconds beyond a second
+    with Pair() as s:
+        t = threading.Timer(0.6, ask, ('send', 'a'))
+        t.start()
+        mask = (ctypes.c_ulong * 16)()
+        mask[s.fileno() // 64] = 1 << s.fileno() % 64
+        out = [raw('select', s.fileno() + 1, mask, None, None, (ctypes.c_long * 2)(18446744073, 959551616 // 1000))]
+        t.join()
+        return out + [mask[s.fileno() // 64] == 1 << s.fileno() % 64]
+
+
     with Pair() as s:
         r, w = os.pipe()
         os.close(r)
@@ -859,6 +879,16 @@ def epoll_edge_out():
         b = [words(x) for _, x in e.poll(5)]
         e.close()
         return a, b
+
+
+@step
+def epoll_out_after_whole_sends():
+    # nothing was refused, and there is little room all the same
+    with Pair() as s:
+        e, sent, end = epolled(s, select.EPOLLOUT), 0, time.monotonic() + 10
+        while e.poll(0.1) and time.monotonic() < end:
+            sent += s.send(b'x' * 1000)
+        return ask('recv', sent) == sent, [words(events) for _, events in e.poll(5)]
 
 
 @step
@@ -1246,6 +1276,18 @@ def dup2_over_it():
 
 
 @step
+def closed_while_another_reads():
+    p, out = Pair(), []
+    t = threading.Thread(target=lambda: out.append(attempt(lambda: p.s.recv(10))), daemon=True)
+    t.start()
+    time.sleep(0.1)
+    os.close(p.s.detach())
+    ask('close')
+    t.join(8)
+    return len(out)
+
+
+@step
 def number_is_used_again():
     with Pair() as s:
         fd = s.detach()
@@ -1299,6 +1341,32 @@ def fork_shares():
             os._exit(0)
         os.waitpid(pid, 0)
         return a, ask('recv', 16), attempt(lambda: s.recv(1, socket.MSG_DONTWAIT))
+
+
+@step
+def child_closes_what_the_parent_waits_for():
+    with Pair() as s:
+        e = epolled(s, select.EPOLLIN)
+        assert e.poll(0) == []
+        pid = os.fork()
+        if pid == 0:
+            os.close(s.fileno())
+            os._exit(0)
+        os.waitpid(pid, 0)
+        ask('send', 'abc')
+        return [words(events) for _, events in e.poll(5)], s.recv(10)
+
+
+@step
+def options_of_two_processes():
+    with Pair() as s:
+        pid = os.fork()
+        if pid == 0:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @step

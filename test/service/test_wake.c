@@ -65,7 +65,7 @@ static void watch(struct service_loan *loan)
 Test(wake, one_ring_for_many_connections, .init = set_up, .fini = tear_down)
 {
     uint32_t slots[64];
-    atomic_store(&waiter()->is_asleep, 1);
+    atomic_store(&waiter()->asleep, 1);
     for (unsigned i = 0; i < 3; i++) {
         watch(&loans[i]);
         service_wake(&loans[i]);
@@ -76,7 +76,7 @@ Test(wake, one_ring_for_many_connections, .init = set_up, .fini = tear_down)
     cr_assert_eq(times_rung(), 1);
     service_wake_all(service);
     cr_assert_eq(times_rung(), 0, "it was told");
-    atomic_store(&waiter()->is_asleep, 1);
+    atomic_store(&waiter()->asleep, 1);
     service_wake(&loans[1]);
     service_wake_all(service);
     cr_assert_eq(times_rung(), 1, "and is told of what comes later");
@@ -93,7 +93,7 @@ Test(wake, who_is_awake_is_not_rung_for, .init = set_up, .fini = tear_down)
 
 Test(wake, a_waiter_that_is_gone_is_left_alone, .init = set_up, .fini = tear_down)
 {
-    atomic_store(&waiter()->is_asleep, 1);
+    atomic_store(&waiter()->asleep, 1);
     watch(&loans[0]);
     service_wake(&loans[0]);
     service->ears[WAITER].owner = NULL;

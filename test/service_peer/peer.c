@@ -91,7 +91,7 @@ static void lend(struct peer *p, int tcp_fd, enum borrow_role role, bool waits)
     p->reason = "";
     if (!waits)
         return;
-    int err = borrow_wait(p->b, POLLOUT, now_ns() + 30000000000u);
+    int err = borrow_wait(p->b, POLLOUT, 0, now_ns() + 30000000000u);
     if (err)
         fail("negotiating", -err);
     if (borrow_state(p->b) == BORROW_TCP)
@@ -124,7 +124,7 @@ static void wait_for(struct peer *p, unsigned events)
         poll(&one, 1, -1);
         return;
     }
-    int err = borrow_wait(p->b, events, UINT64_MAX);
+    int err = borrow_wait(p->b, events, 1, UINT64_MAX);
     if (err && err != -EINTR)
         fail("borrow_wait", -err);
 }
@@ -320,7 +320,7 @@ static void scribble(struct peer *p, const char *what)
         echo(p, 3, 100);
         return;
     }
-    int err = borrow_wait(p->b, POLLIN, now_ns() + 10000000000u);
+    int err = borrow_wait(p->b, POLLIN, 1, now_ns() + 10000000000u);
     if (err || borrow_state(p->b) != BORROW_RESET)
         fail("it was not reset", err ? -err : EBUSY);
 }
