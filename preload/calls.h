@@ -9,6 +9,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Around fork(): the list of streams. */
+void calls_lock_streams(void);
+void calls_unlock_streams(void);
+
 /* -errno becomes -1 with errno; anything else is the result. */
 static inline ssize_t calls_result(ssize_t rc)
 {

@@ -143,12 +143,19 @@ static int look(const struct wait *w)
 {
     int n = 0;
     uint64_t now_ns = waiting_now_ns();
+    if (w->s->is_our_turn) {
+        w->s->is_our_turn = false;
+        n = add_ours(w, 0);
+        if (n > 0)
+            return n;
+    }
     if (w->s->has_others && (now_ns >= w->s->next_look_ns || now_ns >= w->deadline_ns)) {
         w->s->next_look_ns = now_ns + LOOK_NS;
         n = wait_in_kernel(w, 0);
         if (n < 0)
             return n;
         n = keep_own(w, n);
+        w->s->is_our_turn = n == w->max;
     }
     n = add_ours(w, n);
     if (n > 0 || now_ns >= w->deadline_ns)

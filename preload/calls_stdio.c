@@ -25,6 +25,16 @@ struct stream {
 static struct stream *streams;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+void calls_lock_streams(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void calls_unlock_streams(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 static ssize_t stream_read(void *cookie, char *buf, size_t len)
 {
     return read(((struct stream *)cookie)->fd, buf, len);

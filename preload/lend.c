@@ -19,12 +19,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void lend_lock(void)
 {
+    reach_no_cancel();
     pthread_mutex_lock(&lock);
 }
 
 void lend_unlock(void)
 {
     pthread_mutex_unlock(&lock);
+    reach_may_cancel();
 }
 
 /* Puts `file` behind all numbers of `c`, each of which keeps its close-on-exec. */

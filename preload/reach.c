@@ -19,6 +19,10 @@
 #define RETRY_NS NS_PER_S
 
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
+static _Thread_local struct {
+    unsigned depth;
+    int before; /* pthread_setcancelstate() */
+} no_cancel __attribute__((tls_model("initial-exec")));
 
 static struct {
     pthread_mutex_t lock;
@@ -27,14 +31,28 @@ static struct {
     uint64_t next_try_ns;
 } reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+void reach_no_cancel(void)
+{
+    if (no_cancel.depth++ == 0)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &no_cancel.before);
+}
+
+void reach_may_cancel(void)
+{
+    if (--no_cancel.depth == 0)
+        pthread_setcancelstate(no_cancel.before, NULL);
+}
+
 void reach_begin(void)
 {
+    reach_no_cancel();
     depth++;
 }
 
 void reach_end(void)
 {
     depth--;
+    reach_may_cancel();
 }
 
 bool reach_is_inside(void)
@@ -108,11 +126,13 @@ bool reach_service(void)
         return false;
     if (reach.is_open && !borrow_is_gone())
         return true;
+    reach_no_cancel();
     pthread_mutex_lock(&reach.lock);
     if (!reach.is_open || borrow_is_gone())
         try_to_open();
     bool is_open = reach.is_open && !borrow_is_gone();
     pthread_mutex_unlock(&reach.lock);
+    reach_may_cancel();
     return is_open;
 }
 

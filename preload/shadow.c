@@ -37,7 +37,7 @@ bool shadow_make(int epfd)
     if (shadow_bell < 0)
         shadow_bell = fds_keep(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
     pthread_mutex_unlock(&control);
-    bool ok = s->buckets && fds_bind(epfd, s);
+    bool ok = s->buckets && shadow_bell >= 0 && fds_bind(epfd, s);
     fds_put(s);
     return ok;
 }

@@ -53,13 +53,14 @@ struct shadow {
     bool was_lost;           /* the service has gone, and that is told */
     _Atomic bool has_others; /* the kernel's instance has descriptors that the shadow knows nothing of */
     _Atomic bool has_marks;  /* it has the waiter or the bell */
+    bool is_our_turn;        /* the kernel's took all the room the last time */
     uint64_t next_look_ns;   /* at the kernel's instance, though there is enough to do without */
     TAILQ_ENTRY(shadow) in_shadows;
 };
 
 extern struct fds_kind shadow_kind;
 
-/* For a new epoll descriptor; it is bound to it. Without memory for it the descriptor is the kernel's alone,
+/* For a new epoll descriptor; it is bound to it. Without memory or a descriptor for it the epoll descriptor is the kernel's alone,
  * and lent connections cannot be registered there: false. */
 bool shadow_make(int epfd);
 /* epoll_ctl() for a socket that this library knows. 0 or -errno. */

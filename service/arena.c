@@ -21,8 +21,8 @@
 #define FIRST_FREES 256
 #define KEPT_BYTES  (UINT64_C(4) << 20) /* of send buffers that nobody has, at the most */
 
-/* One that was given back; `block`: whose lock is held where somebody may still be writing into it, or NULL; `is_clean`: its memory has gone;
- * `is_kept`: it has not, and need not. */
+/* One that was given back; `block`: whose lock is held where somebody may still be writing into it, or NULL;
+ * `is_clean`: its memory has gone; `is_kept`: it has not, and need not. */
 struct service_extent {
     uint64_t at;
     uint32_t pages;
@@ -114,8 +114,8 @@ static void give(void *ctx, void *p)
     struct service_extent e = {
         .at = page * PAGE, .pages = a->pages_of[page], .block = a->borrowers[page].block};
     uint32_t lent_to = a->borrowers[page].generation;
-    /* Then a look at the lock: who gets it later sees that the buffer is his no more. The block may be the next
-     * connection's by now. */
+    /* Then a look at the lock: who gets it later sees that the buffer is his no more. The block may be the
+     * next connection's by now. */
     if (e.block)
         atomic_compare_exchange_strong(&e.block->tx_lent_to, &lent_to, 0);
     a->pages_of[page] = 0;

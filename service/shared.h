@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
@@ -94,8 +95,9 @@ struct service_block {
     _Atomic uint32_t mark_byte;
     uint32_t tx_size, rx_size; /* of the buffers, and where they begin: set before BORROW_SMCR, for good */
     uint64_t tx_at, rx_at;
-    /* The generation whose send buffer that is: who sends looks at it under `send_lock`, before each copy.
-     * It is taken back before the buffer is freed, which is before `state` says that the connection is over. */
+    /* The generation whose send buffer that is: who sends looks at it under `send_lock`, before each copy. It
+     * is taken back before the buffer is freed, and that is before `state` says that the connection is
+     * over. */
     _Atomic uint32_t tx_lent_to;
     char reason[SERVICE_REASON_SIZE]; /* of BORROW_TCP and BORROW_RESET, in words, ended by 0 */
 
@@ -215,8 +217,8 @@ static inline void service_ring(struct service_head *head, uint32_t slot, int do
     uint64_t sleep = atomic_load(&head->sleep);
     if (sleep == 0)
         return;
-    /* EAGAIN: it has been written as often as it can be. */
-    if (write(doorbell, &one, sizeof one) == (ssize_t)sizeof one || errno == EAGAIN)
+    /* Not write(), in which a thread is cancelled. EAGAIN: it has been written as often as it can be. */
+    if (syscall(SYS_write, doorbell, &one, sizeof one) == (long)sizeof one || errno == EAGAIN)
         atomic_compare_exchange_strong(&head->sleep, &sleep, 0);
 }
 

@@ -6,7 +6,7 @@
     probe.py ADDR PORT [NAME...]  the steps; each is one line, "name: what was seen"
 
 What is seen is waited for until it stays the same for a while, so that it does not depend on how fast the bytes are."""
-import array, ctypes, errno, fcntl, json, os, select, signal, socket, struct, subprocess, sys, termios, threading, time
+import array, ctypes, errno, fcntl, json, os, resource, select, signal, socket, struct, subprocess, sys, termios, threading, time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NAMES = {select.POLLIN: 'IN', select.POLLOUT: 'OUT', select.POLLPRI: 'PRI', select.POLLRDHUP: 'RDHUP',
@@ -756,7 +756,50 @@ def poll_many():
 
 
 @step
-def select_sets():
+def poll_as_many_as_descriptors():
+    # more could not be open: the kernel takes no longer list
+    with Pair() as s:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        fds = (ctypes.c_int * 400)(*[x for _ in range(199) for x in (s.fileno(), select.POLLIN)],
+                                   sys.stdin.fileno(), 0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+        t = threading.Timer(0.1, ask, ('send', 'a'))
+        t.start()
+        n = raw('poll', fds, 200, 10000)
+        t.join()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return n
+
+
+@step
+def select_many():
+    with Pair() as s:
+        others = [os.pipe() for _ in range(50)]
+        ask('send', 'a')
+        come(s, 1)
+        r, _, _ = select.select([s] + [fd for pair in others for fd in pair], [], [], 5)
+        for pair in others:
+            os.close(pair[0])
+            os.close(pair[1])
+        return [fd == s for fd in r]
+
+
+@step
+def cancelled_in_read():
+    # the thread's function is fgetc(), which reads; the connection lives on
+    with Pair() as s:
+        LIBC.fdopen.restype = ctypes.c_void_p
+        stream = ctypes.c_void_p(LIBC.fdopen(os.dup(s.fileno()), b'r'))
+        thread, result = ctypes.c_ulong(), ctypes.c_void_p()
+        LIBC.pthread_create(ctypes.byref(thread), None, LIBC.fgetc, stream)
+        time.sleep(0.2)
+        LIBC.pthread_cancel(thread)
+        LIBC.pthread_join(thread, ctypes.byref(result))
+        ask('send', 'abc')
+        s.sendall(b'def')
+        return result.value == 2 ** 64 - 1, s.recv(10), ask('recv', 3)
+
+
     with Pair() as s:
         ask('send', 'a')
         come(s, 1)
@@ -943,7 +986,23 @@ def epoll_with_others():
 
 
 @step
-def epoll_closed_is_gone():
+def epoll_turns():
+    # room for one event, two that are always there
+    with Pair() as s:
+        e, (r, w) = epolled(s, select.EPOLLIN), os.pipe()
+        e.register(r, select.EPOLLIN)
+        ask('send', 'a')
+        os.write(w, b'b')
+        come(s, 1)
+        seen = set()
+        for i in range(10):
+            time.sleep(0.002)
+            seen |= {fd for fd, _ in e.poll(0, 1)}
+        os.close(r)
+        os.close(w)
+        return len(seen)
+
+
     p = Pair()
     e = epolled(p.s, select.EPOLLIN)
     p.s.close()
