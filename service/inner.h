@@ -90,8 +90,10 @@ static inline int service_watch_fd(struct service_source *source, enum service_k
 /* There is news of a connection, and it stands in its block: who waits for it is woken by the next
  * service_wake_all(). */
 void service_wake(struct service_loan *loan);
-/* Writes a waiter's eventfd. */
+/* Writes a waiter's eventfd; empties the doorbell's. Programs have them, too, and may have taken away that
+ * they do not block: the service never waits there. */
 void service_ring_ear(const struct service_ear *ear);
+void service_empty(int doorbell);
 /* Wakes all whom news came for. Before the service sleeps. */
 void service_wake_all(struct service *service);
 

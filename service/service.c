@@ -57,15 +57,12 @@ int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why)
 
 static void on_source(struct service *service, const struct service_source *source, uint32_t events)
 {
-    uint64_t times;
-    ssize_t got;
     switch (source->kind) {
     case SERVICE_STOP:
         service->is_stopping = true;
         break;
     case SERVICE_DOORBELL:
-        got = read(service->doorbell_fd, &times, sizeof times);
-        (void)got; /* EAGAIN: somebody has taken it */
+        service_empty(service->doorbell_fd);
         break;
     case SERVICE_LISTENER:
         service_client_accept(service);

@@ -98,6 +98,42 @@ Test(loan, what_is_ended_as_tcp_is_handed_over_is_ended, .init = set_up, .fini =
     cr_assert(has_ended());
 }
 
+static struct linger linger_of(int fd)
+{
+    struct linger linger;
+    socklen_t len_bytes = sizeof linger;
+    cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len_bytes), 0);
+    return linger;
+}
+
+static void end_with_linger(int linger_s, bool is_handed_over)
+{
+    struct linger linger = {.l_onoff = 1, .l_linger = 30};
+    close(loan->sock->tcp_fd);
+    loan->sock->tcp_fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(setsockopt(loan->sock->tcp_fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    loan->sock->options.linger_s = linger_s;
+    loan->sock->is_handed_over = is_handed_over;
+    loan->sock->mirror.inner = -1;
+    smcr_rt_lock();
+    smcr_sock_final_close(loan->sock);
+    smcr_rt_release();
+}
+
+/* The service's own close() would wait for what is not acknowledged, and everybody with it. */
+Test(loan, nobody_lingers_but_the_program, .init = set_up, .fini = tear_down)
+{
+    end_with_linger(-1, false);
+    cr_assert_eq(linger_of(loan->sock->tcp_fd).l_onoff, 0);
+}
+
+Test(loan, the_program_has_its_linger_back, .init = set_up, .fini = tear_down)
+{
+    end_with_linger(30, true);
+    cr_assert_eq(linger_of(loan->sock->tcp_fd).l_linger, 30);
+    cr_assert(linger_of(loan->sock->tcp_fd).l_onoff);
+}
+
 static void *sleep_on(void *arg)
 {
     struct service_block *b = arg;

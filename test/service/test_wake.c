@@ -82,6 +82,22 @@ Test(wake, one_ring_for_many_connections, .init = set_up, .fini = tear_down)
     cr_assert_eq(times_rung(), 1, "and is told of what comes later");
 }
 
+/* Its program has made it one that blocks, and written it full. */
+Test(wake, the_service_never_waits_for_a_program, .init = set_up, .fini = tear_down, .timeout = 5)
+{
+    const uint64_t most = UINT64_MAX - 1;
+    int blocks = eventfd(0, 0);
+    service_empty(blocks);
+    cr_assert_eq(write(blocks, &most, sizeof most), (ssize_t)sizeof most);
+    service_ring_ear(&(struct service_ear){.fd = blocks});
+    service_empty(blocks);
+    service_ring_ear(&(struct service_ear){.fd = blocks});
+    uint64_t times;
+    cr_assert_eq(read(blocks, &times, sizeof times), (ssize_t)sizeof times);
+    cr_assert_eq(times, 1);
+    close(blocks);
+}
+
 Test(wake, who_is_awake_is_not_rung_for, .init = set_up, .fini = tear_down)
 {
     watch(&loans[0]);
