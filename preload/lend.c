@@ -79,10 +79,10 @@ static enum outcome stay(const struct made *made, int rc, const char *reason)
     return is_tcp ? STAYS_TCP : ENDED;
 }
 
-/* There is no service; one that had been there, it may be, when the offer was made. */
+/* There is no service, or it does not answer; one that had been there, it may be, when the offer was made. */
 static enum outcome stay_without(const struct made *made)
 {
-    return decline_is_due(made->fd) ? stay(made, 1, "the service has gone") : STAYS_TCP;
+    return decline_is_due(made->fd) ? stay(made, 1, "the service does not answer") : STAYS_TCP;
 }
 
 /* Asks the service to take it. `*outer_fd` is to be put where it belongs; `blocks`: its calls are to. */
@@ -92,14 +92,13 @@ static enum outcome hand_over(struct conn *c, const struct made *made, bool bloc
     const char *reason = "an option of the socket acts on TCP alone";
     int rc = 1;
     if (!c->is_tcp_only) {
-        if (!reach_service())
+        if (!reach_service() || reach_rests())
             return stay_without(made);
         reach_begin();
         rc = borrow_begin(made->fd, made->role, &c->options, &b, outer_fd, &reason);
         reach_end();
+        reach_answered(rc);
     }
-    if (rc == -ENOTCONN || rc == -ETIMEDOUT || rc == -ECONNRESET)
-        reach_lost();
     if (rc != 0)
         return stay(made, rc, reason);
     if (!blocks)
@@ -114,7 +113,7 @@ static enum outcome hand_over(struct conn *c, const struct made *made, bool bloc
 
 void lend_offer(struct conn *c, int fd)
 {
-    if (c->is_tcp_only || !reach_service())
+    if (c->is_tcp_only || !reach_service() || reach_rests())
         return;
     reach_begin();
     int err = borrow_offer(fd);

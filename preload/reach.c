@@ -16,7 +16,8 @@
 #include "preload/libc.h"
 #include "service/borrow.h"
 
-#define RETRY_NS NS_PER_S
+#define RETRY_NS    NS_PER_S
+#define MAX_REST_NS (60 * NS_PER_S)
 
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 static _Thread_local struct {
@@ -29,6 +30,7 @@ static struct {
     _Atomic bool is_open;
     bool was_told;
     uint64_t next_try_ns;
+    _Atomic uint64_t rest_ns, rests_until_ns; /* 0: it answers */
 } reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void reach_no_cancel(void)
@@ -60,9 +62,25 @@ bool reach_is_inside(void)
     return depth > 0;
 }
 
-void reach_lost(void)
+static uint64_t now_ns(void)
 {
-    reach.is_open = false;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void reach_answered(int err)
+{
+    if (err == -ENOTCONN || err == -ECONNRESET)
+        reach.is_open = false;
+    uint64_t rest_ns = reach.rest_ns ? min_u64(2 * reach.rest_ns, MAX_REST_NS) : RETRY_NS;
+    reach.rest_ns = err == -ETIMEDOUT ? rest_ns : 0;
+    reach.rests_until_ns = err == -ETIMEDOUT ? now_ns() + rest_ns : 0;
+}
+
+bool reach_rests(void)
+{
+    return reach.rest_ns > 0 && now_ns() < reach.rests_until_ns;
 }
 
 static bool is_set(const char *name)
@@ -94,13 +112,6 @@ void reach_trace(const char *format, ...)
     text[len_bytes] = '\n';
     if (libc()->write(STDERR_FILENO, text, len_bytes + 1) < 0)
         return; /* a program without standard error hears nothing */
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static void try_to_open(void)

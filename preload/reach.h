@@ -25,7 +25,10 @@ void reach_begin(void);
 void reach_end(void);
 /* Whether this thread is between these two. */
 bool reach_is_inside(void);
-/* The service did not answer: it is asked for anew. */
-void reach_lost(void);
+/* What became of a connection that was to be lent: 0, or -errno of borrow_begin(). After one that the service
+ * did not answer in time none is asked for in a while, twice as long each time, a minute at most: an event
+ * loop that accepts would stand still for each. */
+void reach_answered(int err);
+bool reach_rests(void);
 
 #endif

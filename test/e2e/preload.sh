@@ -236,6 +236,10 @@ try:
         begun = None
     if begun:
         begun.close()
+    before = time.monotonic()
+    with socket.create_connection(("10.77.0.1", 7901)) as plain:  # the service has a rest
+        plain.sendall(b"z")
+        rests = plain.recv(1) == b"z" and time.monotonic() - before < 1
 finally:
     os.kill(service, signal.SIGCONT)
 time.sleep(0.3)
@@ -243,11 +247,11 @@ for s in sockets:
     s.sendall(b"y")
 for t in threads:
     t.join(25)
-print([out.get(i) for i in range(len(ways))])
+print([out.get(i) for i in range(len(ways))], rests)
 END
 until_true 10 none_lent
 run "${in_b[@]}" "${under_b[@]}" python3 "$tmp/stopped.py" "$service_b"
-if [ "$out" = "[True, True, True, True]" ]; then ok service_stopped; else notok service_stopped "$rc: $out $err"; fi
+if [ "$out" = "[True, True, True, True] True" ]; then ok service_stopped; else notok service_stopped "$rc: $out $err"; fi
 if until_true 10 none_lent; then ok late_answer_given_back; else notok late_answer_given_back "$(loans)"; fi
 
 # the service dies: who waits hears of it, by every way of waiting
