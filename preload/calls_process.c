@@ -69,6 +69,7 @@ static void find_inherited(void)
     }
     if (dir)
         closedir(dir);
+    calls_serve_streams();
 }
 
 __attribute__((constructor)) static void begin(void)

@@ -102,6 +102,22 @@ EXPORT FILE *fdopen(int fd, const char *mode)
     return s->file;
 }
 
+static void serve(FILE **standard, int fd, const char *mode)
+{
+    FILE *file = fds_has(fd) ? fdopen(fd, mode) : NULL;
+    if (file)
+        *standard = file;
+}
+
+void calls_serve_streams(void)
+{
+    serve(&stdin, STDIN_FILENO, "r");
+    serve(&stdout, STDOUT_FILENO, "w");
+    serve(&stderr, STDERR_FILENO, "w");
+    if (fds_has(STDERR_FILENO))
+        setvbuf(stderr, NULL, _IONBF, 0);
+}
+
 /* The number behind a stream of a cookie of ours; -1: it is none. */
 static int number_of(const FILE *file)
 {

@@ -1488,7 +1488,16 @@ def exec_as_stdio():
 
 
 @step
-def exit_without_close():
+def exec_with_streams():
+    # programs that read and print by the C library's streams
+    with Pair() as s:
+        ask('send', 'a line\nanother\n')
+        subprocess.run(['sed', '-n', '1p;1q'], stdin=s, stdout=s, check=True)
+        out = [ask('recv', 7)]
+        subprocess.run(['cat', '/nonexistent'], stderr=s)
+        return out + [ask('recv', 10)]
+
+
     p = Pair()
     pid = os.fork()
     if pid == 0:
