@@ -226,6 +226,7 @@ static int take_in(const struct service_answer *hello, const int *fds, struct bo
     }
     /* A core of the program is to hold what is the program's. */
     madvise(service->memory, SERVICE_BYTES, MADV_DONTDUMP);
+    service->life = service_life(service->memory, getpid());
     service->doorbell = high_fd(fds[1]);
     service->pid = hello->pid;
     *out = service;
@@ -289,7 +290,10 @@ int borrow_open(const char *path)
 void borrow_forget_control(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    struct borrow_service *service = borrow_service();
     process.lock = fresh; /* whoever had it is in the parent */
+    if (service)
+        service->life = service_life(service->memory, getpid());
     close_control();
 }
 

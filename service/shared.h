@@ -33,7 +33,8 @@
 #define SERVICE_WATCHES        8 /* waiters that may watch a connection */
 #define SERVICE_WORDS          (SERVICE_CONNS / 64)
 #define SERVICE_SUMMARY_WORDS  (SERVICE_WORDS / 64)
-#define SERVICE_LINE           64 /* bytes of a cache line */
+#define SERVICE_LINE           64   /* bytes of a cache line */
+#define SERVICE_LIVES          1024 /* the kernel looks at 2,048 locks of a thread that dies */
 #define SERVICE_BLOCKS_AT      UINT64_C(0x10000)
 #define SERVICE_WAITERS_AT     (SERVICE_BLOCKS_AT + SERVICE_CONNS * sizeof(struct service_block))
 #define SERVICE_BUFFERS_AT     UINT64_C(0x4000000)
@@ -49,9 +50,10 @@ struct service_bits {
 struct service_head {
     uint32_t magic, version;
     uint64_t bytes; /* of all: SERVICE_BYTES */
-    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits:
-     * so the kernel wakes one of those that wait for it when the service dies, and each the next. */
-    _Alignas(SERVICE_LINE) pthread_mutex_t alive;
+    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits. When
+     * the service dies the kernel wakes one of those that wait for each, who wakes the others there: threads
+     * of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
+    _Alignas(SERVICE_LINE) pthread_mutex_t lives[SERVICE_LIVES];
     /* The number of the sleep that the service is in or about to begin, and that nobody rang for yet; 0: it
      * need not be rung for. By the service, and by who rings: service_ring(). */
     _Alignas(SERVICE_LINE) _Atomic uint64_t sleep;
@@ -156,6 +158,12 @@ static inline struct service_block *service_block_at(void *memory, uint32_t slot
 static inline struct service_waiter *service_waiter_at(void *memory, uint32_t number)
 {
     return (struct service_waiter *)((char *)memory + SERVICE_WAITERS_AT) + number;
+}
+
+/* Where the process `pid` sees whether the service lives; processes whose numbers are so much alike share it. */
+static inline pthread_mutex_t *service_life(void *memory, int pid)
+{
+    return &((struct service_head *)memory)->lives[(unsigned)pid % SERVICE_LIVES];
 }
 
 static inline void service_bits_set(struct service_bits *bits, uint32_t slot)

@@ -310,6 +310,34 @@ for ((i = 0; i < 100; i++)); do grep -q dying "$tmp/dying" && break; sleep 0.1; 
 run "${in_b[@]}" "$nornic" run --smc --service "$tmp/c.smc" --port udp:nnb -- echo ran
 if [ $rc = 0 ] && [ "$out" = ran ]; then ok service_waited_for; else notok service_waited_for "$rc: $out $err"; fi
 e2e_pids+=($(service_of "$tmp/c.smc"))
+# one that is stopped when its service dies holds up no other that waits
+cat >"$tmp/reads.py" <<'END'
+import errno, socket, time
+s = socket.create_connection(("10.77.0.1", 7901))
+s.sendall(b"x")
+s.recv(1)
+print("reads", flush=True)
+try:
+    s.recv(1)
+except OSError as e:
+    print(errno.errorcode[e.errno], flush=True)
+END
+readers=()
+for i in 1 2 3; do
+    "${in_b[@]}" "${under_b[@]}" python3 "$tmp/reads.py" >"$tmp/reads$i" &
+    readers+=($!)
+    until_true 10 grep -q reads "$tmp/reads$i"
+done
+sleep 0.2
+e2e_pids+=("${readers[@]}")
+kill -STOP "${readers[0]}" "${readers[1]}"
+kill -KILL "$service_b"
+if until_true 5 grep -q ECONNRESET "$tmp/reads3"; then ok service_killed_beside_one_that_is_stopped
+else notok service_killed_beside_one_that_is_stopped "$(cat "$tmp"/reads*)"; fi
+kill -CONT "${readers[@]}" 2>/dev/null
+wait "${readers[@]}"
+run "${in_b[@]}" "${under_b[@]}" true
+service_b=$(service_of "$tmp/b.smc")
 # and where the program knows the next service before it looks again: what the first had lent is reset all the same,
 # and what the next lends is watched
 cat >"$tmp/next.py" <<'END'

@@ -37,9 +37,9 @@ static void set_up(void)
                           MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cr_assert_neq(service.memory, MAP_FAILED);
     service.doorbell = eventfd(0, EFD_NONBLOCK);
-    struct service_head *head = service.memory;
-    init_lock(&head->alive);
-    pthread_mutex_lock(&head->alive);
+    service.life = service_life(service.memory, getpid());
+    init_lock(service.life);
+    pthread_mutex_lock(service.life);
     struct service_block *block = service_block_at(service.memory, SLOT);
     init_lock(&block->send_lock);
     init_lock(&block->recv_lock);
