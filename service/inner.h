@@ -49,6 +49,7 @@ struct service_loan {
     uint32_t seen_keepidle_s, seen_linger_s;
     uint64_t cross_ns; /* until then its TCP socket is not handed over; 0: it may be */
     bool has_rings;    /* the block says where the buffers lie */
+    bool must_push;    /* an option was set that sends what is gathered */
 };
 
 struct service {

@@ -208,6 +208,8 @@ static void take_options(struct service_loan *loan)
         setsockopt(loan->sock->tcp_fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     if ((bits ^ loan->seen_options) & SERVICE_KEEPALIVE || idle_s != loan->seen_keepidle_s)
         smcr_sock_apply_keepalive(loan->sock);
+    uint32_t set = bits & ~loan->seen_options, cleared = loan->seen_options & ~bits;
+    loan->must_push |= set & SERVICE_NODELAY || cleared & SERVICE_CORKED;
     loan->seen_options = bits;
     loan->seen_keepidle_s = idle_s;
     loan->seen_linger_s = linger_s;
@@ -360,8 +362,11 @@ static int put_bytes(struct service_loan *loan, const struct smcr_rings *r)
     uint64_t urgent = atomic_load_explicit(&b->urgent_end, memory_order_relaxed);
     unsigned flags = core_flags(loan->seen_options, atomic_load_explicit(&b->has_more, memory_order_relaxed));
     int err = 0;
-    if (head == r->tx_head)
+    if (head == r->tx_head && !loan->must_push)
         return 0;
+    if (loan->must_push) /* once; as TCP does, also what is corked */
+        flags = SMCR_SEND_NODELAY;
+    loan->must_push = false;
     if (urgent > r->tx_head && urgent <= head) {
         err = smcr_conn_put(loan->sock->conn, urgent, SMCR_SEND_URGENT, smcr_rt.now_ns);
         if (err || urgent == head)
