@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "preload/calls.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
@@ -254,7 +255,7 @@ static ssize_t recv_many(struct conn *c, struct mmsghdr *msgs, unsigned n, int f
         msgs[done++].msg_len = (unsigned)rc;
         if (flags & MSG_WAITFORONE)
             flags |= MSG_DONTWAIT;
-        if (rc == 0 || (timeout && waiting_now_ns() >= deadline_ns))
+        if (rc == 0 || (timeout && base_now_ns() >= deadline_ns))
             break;
     }
     return done;

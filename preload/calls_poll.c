@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/calls.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
@@ -187,7 +188,7 @@ static uint64_t watch(struct polling *p, uint64_t deadline_ns)
         }
     }
     p->num_watched = p->waiter ? p->n : 0;
-    return p->waiter || p->num_ours == 0 ? deadline_ns : min_u64(deadline_ns, waiting_now_ns() + NS_PER_MS);
+    return p->waiter || p->num_ours == 0 ? deadline_ns : min_u64(deadline_ns, base_now_ns() + NS_PER_MS);
 }
 
 /* ppoll() of those that are the kernel's, the waiter and the service. The kernel takes no more of them than
@@ -203,10 +204,10 @@ static int sleep_in_kernel(struct polling *p, uint64_t deadline_ns, const sigset
     if (n >= 0 || errno != EINVAL)
         return n;
     if (p->num_kernel > 0) {
-        deadline_ns = min_u64(deadline_ns, waiting_now_ns() + NS_PER_MS);
+        deadline_ns = min_u64(deadline_ns, base_now_ns() + NS_PER_MS);
         return libc()->ppoll(p->kernel, p->n, waiting_left(deadline_ns, &left), mask);
     }
-    deadline_ns = min_u64(deadline_ns, waiting_now_ns() + NS_PER_S);
+    deadline_ns = min_u64(deadline_ns, base_now_ns() + NS_PER_S);
     return libc()->ppoll(first, 1, waiting_left(deadline_ns, &left), mask);
 }
 
@@ -252,7 +253,7 @@ static int poll_on(struct polling *p, uint64_t deadline_ns, const sigset_t *mask
     static const struct timespec now = {0};
     for (;;) {
         unsigned ready = look_at_ours(p);
-        bool is_over = deadline_ns != UINT64_MAX && waiting_now_ns() >= deadline_ns;
+        bool is_over = deadline_ns != UINT64_MAX && base_now_ns() >= deadline_ns;
         int n = 0;
         for (unsigned i = 0; i < p->n; i++)
             p->kernel[i].revents = 0;
@@ -430,11 +431,11 @@ EXPORT int select(int n, fd_set *in, fd_set *out, fd_set *ex, struct timeval *ti
                                 timeout->tv_usec % USEC_PER_SEC * (long)NS_PER_US};
         waiting_timespec_ns(&time, &timeout_ns);
     }
-    uint64_t begun_ns = timeout ? waiting_now_ns() : 0;
+    uint64_t begun_ns = timeout ? base_now_ns() : 0;
     if (!select_ours(n, in, out, ex, timeout_ns, NULL, &rc))
         return libc()->select(n, in, out, ex, timeout);
     if (timeout) { /* Linux says what is left */
-        uint64_t spent_ns = waiting_now_ns() - begun_ns, left_ns = timeout_ns - min_u64(timeout_ns, spent_ns);
+        uint64_t spent_ns = base_now_ns() - begun_ns, left_ns = timeout_ns - min_u64(timeout_ns, spent_ns);
         *timeout =
             (struct timeval){(time_t)(left_ns / NS_PER_S), (suseconds_t)(left_ns % NS_PER_S / NS_PER_US)};
     }

@@ -46,7 +46,7 @@ static void destroy(struct fds_object *object)
         fds_close_kept(beside_fd);
 }
 
-struct fds_kind conn_kind = {.name = "socket", .bytes = sizeof(struct conn), .destroy = destroy};
+struct fds_kind conn_kind = {.bytes = sizeof(struct conn), .destroy = destroy};
 
 struct conn *conn_new(int family, enum conn_state state)
 {

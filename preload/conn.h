@@ -68,7 +68,7 @@ bool conn_any_lent(void);
 void conn_become_lent(struct conn *c, struct borrow *b);
 /* `b` was lent to a program before this one: its options are what they were there. */
 void conn_attach(struct conn *c, struct borrow *b);
-/* The same state, ordered after what was written before it was set. */
+/* What it is: all that was written before it became so is seen. */
 static inline enum conn_state conn_state(const struct conn *c)
 {
     return (enum conn_state)atomic_load_explicit(&c->state, memory_order_acquire);

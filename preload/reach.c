@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/libc.h"
 #include "service/borrow.h"
 
@@ -62,25 +62,18 @@ bool reach_is_inside(void)
     return depth > 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 void reach_answered(int err)
 {
     if (err == -ENOTCONN || err == -ECONNRESET)
         reach.is_open = false;
     uint64_t rest_ns = reach.rest_ns ? min_u64(2 * reach.rest_ns, MAX_REST_NS) : RETRY_NS;
     reach.rest_ns = err == -ETIMEDOUT ? rest_ns : 0;
-    reach.rests_until_ns = err == -ETIMEDOUT ? now_ns() + rest_ns : 0;
+    reach.rests_until_ns = err == -ETIMEDOUT ? base_now_ns() + rest_ns : 0;
 }
 
 bool reach_rests(void)
 {
-    return reach.rest_ns > 0 && now_ns() < reach.rests_until_ns;
+    return reach.rest_ns > 0 && base_now_ns() < reach.rests_until_ns;
 }
 
 static bool is_set(const char *name)
@@ -117,14 +110,14 @@ void reach_trace(const char *format, ...)
 static void try_to_open(void)
 {
     const char *path = getenv("NORNIC_SMC");
-    if (!path || now_ns() < reach.next_try_ns)
+    if (!path || base_now_ns() < reach.next_try_ns)
         return;
     reach_begin();
     int err = borrow_open(path);
     reach_end();
     if (err == -EALREADY)
         err = 0;
-    reach.next_try_ns = now_ns() + RETRY_NS;
+    reach.next_try_ns = base_now_ns() + RETRY_NS;
     reach.is_open = err == 0;
     if (err && !reach.was_told)
         reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", path, strerror(-err));

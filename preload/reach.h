@@ -16,7 +16,8 @@ bool reach_is_wanted(void);
 void reach_forked(void);
 /* A line on standard error, where NORNIC_TRACE is 1. */
 __attribute__((format(printf, 1, 2))) void reach_trace(const char *format, ...);
-/* Around what a thread must not be cancelled in: it holds a lock, or has half of something done. They nest. */
+/* Around what a thread must not be cancelled in: it holds a lock, or has half of something done. They
+ * nest. */
 void reach_no_cancel(void);
 void reach_may_cancel(void);
 /* Around calls of service/borrow.h that make or close descriptors: what they keep is this library's, not the

@@ -15,8 +15,7 @@ static TAILQ_HEAD(shadow_list, shadow) shadows = TAILQ_HEAD_INITIALIZER(shadows)
 
 static void unbound(struct fds_object *object);
 static void destroy(struct fds_object *object);
-struct fds_kind shadow_kind = {
-    .name = "epoll", .bytes = sizeof(struct shadow), .unbound = unbound, .destroy = destroy};
+struct fds_kind shadow_kind = {.bytes = sizeof(struct shadow), .unbound = unbound, .destroy = destroy};
 
 /* --- making and ending --- */
 

@@ -60,8 +60,8 @@ struct shadow {
 
 extern struct fds_kind shadow_kind;
 
-/* For a new epoll descriptor; it is bound to it. Without memory or a descriptor for it the epoll descriptor is the kernel's alone,
- * and lent connections cannot be registered there: false. */
+/* For a new epoll descriptor; it is bound to it. Without memory, or a descriptor for the bell, it is the
+ * kernel's alone, and lent connections cannot be registered there: false. */
 bool shadow_make(int epfd);
 /* epoll_ctl() for a socket that this library knows. 0 or -errno. */
 int shadow_ctl(struct shadow *s, int op, int fd, struct conn *c, const struct epoll_event *event);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/reach.h"
 
 struct own {
@@ -73,18 +74,11 @@ void waiting_forked(void)
     generation++;
 }
 
-uint64_t waiting_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 uint64_t waiting_deadline(uint64_t timeout_ns)
 {
     if (timeout_ns == UINT64_MAX)
         return UINT64_MAX;
-    uint64_t now_ns = waiting_now_ns();
+    uint64_t now_ns = base_now_ns();
     return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
 }
 
@@ -92,7 +86,7 @@ struct timespec *waiting_left(uint64_t deadline_ns, struct timespec *left)
 {
     if (deadline_ns == UINT64_MAX)
         return NULL;
-    uint64_t now_ns = waiting_now_ns();
+    uint64_t now_ns = base_now_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     *left = (struct timespec){(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
     return left;

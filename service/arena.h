@@ -29,6 +29,7 @@ struct service_arena {
 
 /* 0, or -errno with a sentence. */
 int service_arena_open(struct service_arena *arena, struct nornic_error *why);
+/* Unmaps it and forgets what was handed out; programs keep their mapping. Also after a failed open. */
 void service_arena_close(struct service_arena *arena);
 
 /* From now on programs may write into the buffer at `bytes`, under `block->send_lock`, as long as

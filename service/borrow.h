@@ -164,6 +164,7 @@ int borrow_wait(struct borrow *b, unsigned events, size_t bytes, uint64_t deadli
 struct borrow_waiter;
 /* NULL: no memory, no descriptor, no place. */
 struct borrow_waiter *borrow_waiter_new(void);
+/* Gives its place back to the service and closes its eventfd; nobody sleeps with it any more. */
 void borrow_waiter_free(struct borrow_waiter *w);
 /* The eventfd that is readable after a wake-up; for the kernel's epoll or poll beside other descriptors. */
 int borrow_waiter_fd(const struct borrow_waiter *w);
@@ -175,6 +176,7 @@ bool borrow_waiter_is_dropped(const struct borrow_waiter *w);
 /* `w` hears of `b`; its first news is there at once. 0; -ENOSPC: too many watch this connection; -EXDEV: it
  * is not one of the service's that `w` hears of, or `w` was dropped. */
 int borrow_watch(struct borrow_waiter *w, struct borrow *b);
+/* `w` hears of `b` no more, but for news that are there already. Nothing, if it did not watch it. */
 void borrow_unwatch(struct borrow_waiter *w, struct borrow *b);
 /* Connections with news since they were taken last, at most `max`: how many. No system call. */
 unsigned borrow_take_news(struct borrow_waiter *w, struct borrow **out, unsigned max);

@@ -300,7 +300,9 @@ int borrow_shutdown(struct borrow *b, int how)
         return -EINVAL;
     if (borrow_state(b) == BORROW_RESET)
         return -ENOTCONN;
-    atomic_fetch_or(&b->block->shut, how == SHUT_RD ? 1 : how == SHUT_WR ? 2 : 3);
+    atomic_fetch_or(&b->block->shut, how == SHUT_RD   ? SERVICE_SHUT_READ
+                                     : how == SHUT_WR ? SERVICE_SHUT_WRITE
+                                                      : SERVICE_SHUT_READ | SERVICE_SHUT_WRITE);
     borrow_ring(b);
     return 0;
 }

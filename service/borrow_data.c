@@ -12,8 +12,6 @@
 
 #include "service/borrow_inner.h"
 
-#define SHUT_READ  1u
-#define SHUT_WRITE 2u
 /* Of a long copy the service hears so often: the first bytes are on their way while the rest is copied. */
 #define PIECE_BYTES 32768u
 
@@ -91,7 +89,7 @@ static ssize_t lose(struct borrow *b, size_t total)
 /* 0, or what the call returns. */
 static ssize_t why_no_send(struct borrow *b)
 {
-    bool is_shut = atomic_load(&b->block->shut) & SHUT_WRITE;
+    bool is_shut = atomic_load(&b->block->shut) & SERVICE_SHUT_WRITE;
     switch (borrow_state(b)) {
     case BORROW_NEGOTIATING:
         return is_shut ? -EPIPE : -EAGAIN;
@@ -230,7 +228,7 @@ static ssize_t recv_bytes(struct borrow *b, const struct iovec *iov, int n, int 
     size_t part = min_of(total_of(iov, n), there);
     struct place to = {.iov = iov};
     if (there == 0)
-        return has_ended || atomic_load(&block->shut) & SHUT_READ ? 0 : -EAGAIN;
+        return has_ended || atomic_load(&block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
     if (there > block->rx_size)
         return -ECONNRESET; /* no such thing can be, unless another program wrote there */
     if (!(flags & MSG_TRUNC))
@@ -249,7 +247,7 @@ static ssize_t recv_locked(struct borrow *b, const struct iovec *iov, int n, int
 {
     switch (borrow_state(b)) {
     case BORROW_NEGOTIATING:
-        return atomic_load(&b->block->shut) & SHUT_READ ? 0 : -EAGAIN;
+        return atomic_load(&b->block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
     case BORROW_TCP:
         return -EOPNOTSUPP;
     case BORROW_RESET:
@@ -304,15 +302,15 @@ static unsigned smcr_levels(const struct borrow *b)
     uint32_t flags = atomic_load(&block->flags), shut = atomic_load(&block->shut);
     size_t readable = borrow_readable(b);
     unsigned levels = 0;
-    if (flags & SERVICE_RX_ENDED || shut & SHUT_READ)
+    if (flags & SERVICE_RX_ENDED || shut & SERVICE_SHUT_READ)
         levels |= POLLIN | POLLRDHUP;
     if (readable >= atomic_load(&block->rcvlowat) || (readable > 0 && readable >= block->rx_size))
         levels |= POLLIN;
-    if (flags & SERVICE_WRITE_CLOSED || shut & SHUT_WRITE || has_room(b))
+    if (flags & SERVICE_WRITE_CLOSED || shut & SERVICE_SHUT_WRITE || has_room(b))
         levels |= POLLOUT;
     if (borrow_has_urgent(b))
         levels |= POLLPRI;
-    if (levels & POLLRDHUP && shut & SHUT_WRITE)
+    if (levels & POLLRDHUP && shut & SERVICE_SHUT_WRITE)
         levels |= POLLHUP;
     return levels;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of the program's half share: borrow_open.c (the service), borrow_conn.c (a connection's
  * beginning and its options), borrow_data.c (its bytes), borrow_wait.c (waiting). They need the C library
- * and nothing of nornic but base/high_fd.h, which is inline: they are part of the library that is
- * preloaded. */
+ * and nothing of nornic but what is inline in base/: they are part of the library that is preloaded. */
 #ifndef NORNIC_SERVICE_BORROW_INNER_H
 #define NORNIC_SERVICE_BORROW_INNER_H
 

@@ -3,8 +3,9 @@
  *
  * Who waits on a futex also waits for the service's death: on the word of the mutex that the service holds
  * while it lives. The kernel marks it when the holder dies, whatever of, and wakes one of those that wait
- * there, who wakes the rest; each process has a word of its own. So no wait needs a bound of its own, which would end calls that a signal
- * handler interrupts though it asks for them to be begun anew (SA_RESTART: signal(7)). */
+ * there, who wakes the rest; each process has a word of its own. So no wait needs a bound of its own, which
+ * would end calls that a signal handler interrupts though it asks for them to be begun anew (SA_RESTART:
+ * signal(7)). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/high_fd.h"
+#include "base/now.h"
 #include "service/borrow_inner.h"
 
 #define NS_PER_S   UINT64_C(1000000000)
@@ -38,13 +40,6 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static void wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -60,7 +55,7 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
         return 0;
     long n = syscall(SYS_futex_waitv, both, 2, 0, limit, CLOCK_MONOTONIC);
     if (n < 0 && errno == ENOSYS) {
-        uint64_t bound_ns = now_ns() + LOOK_AGAIN;
+        uint64_t bound_ns = base_now_ns() + LOOK_AGAIN;
         until = timespec_of(bound_ns < deadline_ns ? bound_ns : deadline_ns);
         n = syscall(SYS_futex, seq, FUTEX_WAIT_BITSET, seen, &until, NULL, FUTEX_BITSET_MATCH_ANY);
         if (n < 0 && errno == ETIMEDOUT && bound_ns < deadline_ns)

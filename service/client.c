@@ -70,7 +70,7 @@ static bool put(int to, const struct service_answer *answer, const int *fds, uns
 
 /* --- what is asked --- */
 
-/* Its turn to be told which: an answer, with descriptors that stay ours but for those in `given`. */
+/* An answer, with descriptors that stay ours, but for `given`. */
 struct reply {
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];

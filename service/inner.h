@@ -120,9 +120,11 @@ struct service_loan *service_loan_find(struct service *service, uint32_t slot, u
 
 /* Watches for programs that connect, now or, where the kernel has no room for it, soon. 0 or -errno. */
 int service_client_listen(struct service *service);
+/* A program has connected: it is taken in, or, another user's, refused. */
 void service_client_accept(struct service *service);
 /* A packet has come, or the end. */
 void service_client_on_event(struct service *service, struct service_client *client);
+/* The end of its connection, and of what hears for it. What it has borrowed lives on. */
 void service_client_drop(struct service *service, struct service_client *client);
 
 #endif

@@ -24,11 +24,9 @@
 #include "sock/addrs.h"
 #include "sock/ports.h"
 
-#define SHUT_READ  1u
-#define SHUT_WRITE 2u
+#define CROSS_NS NS_PER_S /* the peer's Decline is there by then, if it sent one */
 /* Of the buffers of a program that did not say: TCP's grow by themselves, these cannot. The RMBE has one as
  * large that is smaller by what is not data in it. */
-#define CROSS_NS     NS_PER_S /* the peer's Decline is there by then, if it sent one */
 #define PRESET_BYTES ((256u << 10) - 64)
 
 /* --- whether it is lent --- */
@@ -398,9 +396,9 @@ static void look_at_bytes(struct service_loan *loan)
  * over, when all of CLC has gone before, or afterwards. */
 static void shut_tcp(const struct service_loan *loan)
 {
-    if (loan->seen_shut & SHUT_READ)
+    if (loan->seen_shut & SERVICE_SHUT_READ)
         shutdown(loan->sock->tcp_fd, SHUT_RD);
-    if (loan->seen_shut & SHUT_WRITE)
+    if (loan->seen_shut & SERVICE_SHUT_WRITE)
         shutdown(loan->sock->tcp_fd, SHUT_WR);
 }
 
@@ -411,7 +409,7 @@ static void look_at_shut(struct service_loan *loan)
     if (shut == loan->seen_shut)
         return;
     loan->seen_shut = shut;
-    if (shut & SHUT_WRITE && !(s->shut & SMCR_SOCK_SHUT_WRITE)) {
+    if (shut & SERVICE_SHUT_WRITE && !(s->shut & SMCR_SOCK_SHUT_WRITE)) {
         s->shut |= SMCR_SOCK_SHUT_WRITE;
         if (s->state == SMCR_SOCK_SMCR && s->conn)
             smcr_conn_shutdown_write(s->conn, smcr_rt.now_ns);
@@ -498,7 +496,7 @@ static bool tell_reader(struct service_loan *loan, const struct smcr_rings *r)
     uint32_t flags = (status.rx_ended ? SERVICE_RX_ENDED : 0) |
                      (status.write_closed ? SERVICE_WRITE_CLOSED : 0) |
                      (r->is_urgent_announced ? SERVICE_URGENT_ANNOUNCED : 0);
-    if (loan->seen_shut & SHUT_WRITE)
+    if (loan->seen_shut & SERVICE_SHUT_WRITE)
         flags &= ~(uint32_t)SERVICE_WRITE_CLOSED; /* by the program itself, which knows */
     bool is_news = atomic_load(&b->mark) != r->mark || atomic_load(&b->produced) != r->rx_produced ||
                    atomic_load(&b->flags) != flags;

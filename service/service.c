@@ -235,7 +235,6 @@ static int make_memory(struct service *service, struct nornic_error *why)
         return err;
     service->head = service->arena.memory;
     service->head->version = SERVICE_VERSION;
-    service->head->bytes = SERVICE_BYTES;
     service->head->magic = SERVICE_MAGIC;
     make_fresh_lock(&service->fresh_lock);
     for (unsigned i = 0; i < SERVICE_LIVES; i++) {

@@ -49,10 +49,9 @@ struct service_bits {
 
 struct service_head {
     uint32_t magic, version;
-    uint64_t bytes; /* of all: SERVICE_BYTES */
-    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits. When
-     * the service dies the kernel wakes one of those that wait for each, who wakes the others there: threads
-     * of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
+    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
+     * When the service dies the kernel wakes one of those that wait for each, who wakes the others there:
+     * threads of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
     _Alignas(SERVICE_LINE) pthread_mutex_t lives[SERVICE_LIVES];
     /* The number of the sleep that the service is in or about to begin, and that nobody rang for yet; 0: it
      * need not be rung for. By the service, and by who rings: service_ring(). */
@@ -75,6 +74,9 @@ enum service_option {
     SERVICE_KEEPALIVE = 1 << 3,
     SERVICE_NONBLOCKING = 1 << 4, /* kept here for all who share the open file */
 };
+
+/* service_block.shut, by programs: the directions that shutdown() has ended. */
+enum service_shut { SERVICE_SHUT_READ = 1 << 0, SERVICE_SHUT_WRITE = 1 << 1 };
 
 #define SERVICE_NO_MARK     UINT64_MAX
 #define SERVICE_NO_LINGER   UINT32_MAX
@@ -119,7 +121,7 @@ struct service_block {
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
-    _Atomic uint32_t shut;                 /* 1: for reading, 2: for writing */
+    _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */
     _Atomic uint32_t keepidle_s, linger_s; /* SERVICE_NO_LINGER: off */
     _Atomic uint32_t rcvlowat;
@@ -160,7 +162,7 @@ static inline struct service_waiter *service_waiter_at(void *memory, uint32_t nu
     return (struct service_waiter *)((char *)memory + SERVICE_WAITERS_AT) + number;
 }
 
-/* Where the process `pid` sees whether the service lives; processes whose numbers are so much alike share it. */
+/* Where the process `pid` sees whether the service lives. Two whose numbers are 1,024 apart share it. */
 static inline pthread_mutex_t *service_life(void *memory, int pid)
 {
     return &((struct service_head *)memory)->lives[(unsigned)pid % SERVICE_LIVES];

@@ -268,7 +268,8 @@ print([out.get(i) for i in range(len(ways))], rests)
 END
 until_true 10 none_lent
 run "${in_b[@]}" "${under_b[@]}" python3 "$tmp/stopped.py" "$service_b"
-if [ "$out" = "[True, True, True, True] True" ]; then ok service_stopped; else notok service_stopped "$rc: $out $err"; fi
+if [ "$out" = "[True, True, True, True] True" ]; then ok service_stopped
+else notok service_stopped "$rc: $out $err"; fi
 if until_true 10 none_lent; then ok late_answer_given_back; else notok late_answer_given_back "$(loans)"; fi
 
 # the service dies: who waits hears of it, by every way of waiting

@@ -6,7 +6,8 @@
     probe.py ADDR PORT [NAME...]  the steps; each is one line, "name: what was seen"
 
 What is seen is waited for until it stays the same for a while, so that it does not depend on how fast the bytes are."""
-import array, ctypes, errno, fcntl, json, os, resource, select, signal, socket, struct, subprocess, sys, termios, threading, time
+import array, ctypes, errno, fcntl, json, os, resource, select, signal, socket, struct, subprocess, sys, termios
+import threading, time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NAMES = {select.POLLIN: 'IN', select.POLLOUT: 'OUT', select.POLLPRI: 'PRI', select.POLLRDHUP: 'RDHUP',

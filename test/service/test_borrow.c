@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "service/borrow_inner.h"
 
 TestSuite(borrow, .timeout = 60);
@@ -71,9 +71,7 @@ static ssize_t send_bytes(size_t n)
 
 static uint64_t in_a_while(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec + 20 * NS_PER_MS;
+    return base_now_ns() + 20 * NS_PER_MS;
 }
 
 /* The service takes `wants_room` back as it tells; a send that was taken whole has not set it again. */

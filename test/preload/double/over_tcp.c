@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/libc.h"
 #include "service/borrow.h"
 
@@ -377,13 +378,6 @@ uint32_t borrow_out_edges(const struct borrow *b)
     return (uint32_t)info_of(b).tcpi_bytes_acked + (borrow_state(b) == BORROW_SMCR);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 /* Until a read would find so many bytes; how many it was before. */
 static int set_rcvlowat(struct borrow *b, int bytes)
 {
@@ -397,7 +391,7 @@ int borrow_wait(struct borrow *b, unsigned events, size_t bytes, uint64_t deadli
 {
     bool is_new = borrow_state(b) == BORROW_NEGOTIATING;
     struct pollfd fd = {.fd = is_new ? b->timer_fd : b->tcp_fd, .events = is_new ? POLLIN : (short)events};
-    uint64_t now = now_ns();
+    uint64_t now = base_now_ns();
     struct timespec left = {0};
     if (deadline_ns > now)
         left = (struct timespec){(time_t)((deadline_ns - now) / NS_PER_S),
