@@ -9,6 +9,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Of the standard streams, those whose descriptors are lent connections become streams of this library's: a
+ * server for inetd prints to one. */
+void calls_serve_streams(void);
+/* Around fork(): the list of streams. */
+void calls_lock_streams(void);
+void calls_unlock_streams(void);
+
 /* -errno becomes -1 with errno; anything else is the result. */
 static inline ssize_t calls_result(ssize_t rc)
 {

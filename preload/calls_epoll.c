@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/calls.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
@@ -129,7 +130,7 @@ static int sleep_in_kernel(const struct wait *w)
     if (!shadow_may_sleep(w->s))
         return 0;
     if (w->s->num_unwatched > 0)
-        deadline_ns = min_u64(deadline_ns, waiting_now_ns() + NS_PER_MS);
+        deadline_ns = min_u64(deadline_ns, base_now_ns() + NS_PER_MS);
     pthread_cleanup_push(woke, w->s);
     n = wait_in_kernel(w, deadline_ns);
     err = errno;
@@ -142,13 +143,20 @@ static int sleep_in_kernel(const struct wait *w)
 static int look(const struct wait *w)
 {
     int n = 0;
-    uint64_t now_ns = waiting_now_ns();
+    uint64_t now_ns = base_now_ns();
+    if (w->s->is_our_turn) {
+        w->s->is_our_turn = false;
+        n = add_ours(w, 0);
+        if (n > 0)
+            return n;
+    }
     if (w->s->has_others && (now_ns >= w->s->next_look_ns || now_ns >= w->deadline_ns)) {
         w->s->next_look_ns = now_ns + LOOK_NS;
         n = wait_in_kernel(w, 0);
         if (n < 0)
             return n;
         n = keep_own(w, n);
+        w->s->is_our_turn = n == w->max;
     }
     n = add_ours(w, n);
     if (n > 0 || now_ns >= w->deadline_ns)
@@ -164,7 +172,7 @@ static int wait_for_events(struct wait *w)
         return (int)calls_result(w->max <= 0 ? -EINVAL : -EFAULT);
     do
         n = look(w);
-    while (n == 0 && waiting_now_ns() < w->deadline_ns);
+    while (n == 0 && base_now_ns() < w->deadline_ns);
     return n;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "preload/calls.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
@@ -60,10 +61,11 @@ EXPORT ssize_t send(int fd, const void *buf, size_t len, int flags)
     return calls_result(rc);
 }
 
+/* Linux's read() and readv() of nothing do not ask the socket at all; recv() does. */
 EXPORT ssize_t read(int fd, void *buf, size_t len)
 {
     LEND_HELD c = lend_enter(fd);
-    ssize_t rc = c ? recv_one(c, buf, len, 0) : 0;
+    ssize_t rc = c && len > 0 ? recv_one(c, buf, len, 0) : 0;
     if (!c || is_kernels(c, rc))
         return libc()->read(fd, buf, len);
     return calls_result(rc);
@@ -106,10 +108,16 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags, const stru
 
 /* --- lists of pieces --- */
 
-static ssize_t recv_list(struct conn *c, const struct iovec *iov, long n, int flags, int too_many)
+static ssize_t recv_list(struct conn *c, const struct iovec *iov, long n, int flags)
 {
-    ssize_t bytes = user_iov_bytes(iov, n, too_many);
+    ssize_t bytes = user_iov_bytes(iov, n, -EMSGSIZE);
     return bytes < 0 ? bytes : stream_recv(c, iov, (int)n, (size_t)bytes, flags);
+}
+
+static ssize_t read_list(struct conn *c, const struct iovec *iov, long n, int flags)
+{
+    ssize_t bytes = user_iov_bytes(iov, n, -EINVAL);
+    return bytes <= 0 ? bytes : stream_recv(c, iov, (int)n, (size_t)bytes, flags);
 }
 
 static ssize_t send_list(struct conn *c, const struct iovec *iov, long n, int flags, int too_many)
@@ -121,7 +129,7 @@ static ssize_t send_list(struct conn *c, const struct iovec *iov, long n, int fl
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int n)
 {
     LEND_HELD c = lend_enter(fd);
-    ssize_t rc = c ? recv_list(c, iov, n, 0, -EINVAL) : 0;
+    ssize_t rc = c ? read_list(c, iov, n, 0) : 0;
     if (!c || is_kernels(c, rc))
         return libc()->readv(fd, iov, n);
     return calls_result(rc);
@@ -140,7 +148,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int n)
 EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int n, off_t place, int flags)
 {
     LEND_HELD c = place == -1 ? lend_enter(fd) : NULL;
-    ssize_t rc = c ? recv_list(c, iov, n, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, -EINVAL) : 0;
+    ssize_t rc = c ? read_list(c, iov, n, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0) : 0;
     if (!c || is_kernels(c, rc))
         return libc()->preadv2(fd, iov, n, place, flags);
     return calls_result(rc);
@@ -173,7 +181,7 @@ static ssize_t recv_msg(struct conn *c, struct msghdr *msg, int flags)
     if (user_is_bad(msg, sizeof *msg))
         return -EFAULT;
     long n = msg->msg_iovlen > INT_MAX ? -1 : (long)msg->msg_iovlen;
-    ssize_t rc = recv_list(c, msg->msg_iov, n, flags, -EMSGSIZE);
+    ssize_t rc = recv_list(c, msg->msg_iov, n, flags);
     if (rc >= 0) {
         if (msg->msg_name)
             msg->msg_namelen = 0;
@@ -247,7 +255,7 @@ static ssize_t recv_many(struct conn *c, struct mmsghdr *msgs, unsigned n, int f
         msgs[done++].msg_len = (unsigned)rc;
         if (flags & MSG_WAITFORONE)
             flags |= MSG_DONTWAIT;
-        if (rc == 0 || (timeout && waiting_now_ns() >= deadline_ns))
+        if (rc == 0 || (timeout && base_now_ns() >= deadline_ns))
             break;
     }
     return done;

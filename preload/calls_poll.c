@@ -5,12 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <time.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/calls.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
@@ -18,7 +19,8 @@
 #include "preload/user.h"
 #include "preload/waiting.h"
 
-#define ON_STACK 64u /* descriptors; more need memory */
+#define USEC_PER_SEC 1000000
+#define ON_STACK     64u /* descriptors; more need memory, of the kernel's: a signal handler may poll */
 
 /* One call. `kernel` has the same places as `fds`, with -1 where a descriptor is not the kernel's, and two
  * places more for the waiter and the service. */
@@ -31,6 +33,13 @@ struct polling {
     unsigned num_ours, num_connecting, num_kernel, num_watched;
     struct borrow_waiter *waiter;
 };
+
+/* Of zeros; NULL: there is none. */
+static void *pages_new(size_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
 
 /* --- what is whose --- */
 
@@ -179,21 +188,26 @@ static uint64_t watch(struct polling *p, uint64_t deadline_ns)
         }
     }
     p->num_watched = p->waiter ? p->n : 0;
-    return p->waiter || p->num_ours == 0 ? deadline_ns : min_u64(deadline_ns, waiting_now_ns() + NS_PER_MS);
+    return p->waiter || p->num_ours == 0 ? deadline_ns : min_u64(deadline_ns, base_now_ns() + NS_PER_MS);
 }
 
-/* ppoll() of those that are the kernel's, the waiter and the service. A sandbox may have taken all
- * descriptors but one (sshd's: RLIMIT_NOFILE is 1): then the waiter alone, and the service is looked at every
- * second. */
+/* ppoll() of those that are the kernel's, the waiter and the service. The kernel takes no more of them than
+ * the process may have descriptors: where these two are too many, lent connections are looked at every
+ * millisecond. A sandbox may have taken all descriptors but one (sshd's: RLIMIT_NOFILE is 1): then the waiter
+ * alone, and the service is looked at every second. */
 static int sleep_in_kernel(struct polling *p, uint64_t deadline_ns, const sigset_t *mask)
 {
     struct timespec left;
     struct pollfd *first = p->num_kernel > 0 ? p->kernel : p->kernel + p->n;
     nfds_t count = p->num_kernel > 0 ? p->n + 2 : 2;
     int n = libc()->ppoll(first, count, waiting_left(deadline_ns, &left), mask);
-    if (n >= 0 || errno != EINVAL || p->num_kernel > 0)
+    if (n >= 0 || errno != EINVAL)
         return n;
-    deadline_ns = min_u64(deadline_ns, waiting_now_ns() + NS_PER_S);
+    if (p->num_kernel > 0) {
+        deadline_ns = min_u64(deadline_ns, base_now_ns() + NS_PER_MS);
+        return libc()->ppoll(p->kernel, p->n, waiting_left(deadline_ns, &left), mask);
+    }
+    deadline_ns = min_u64(deadline_ns, base_now_ns() + NS_PER_S);
     return libc()->ppoll(first, 1, waiting_left(deadline_ns, &left), mask);
 }
 
@@ -221,11 +235,17 @@ static int sleep_with(struct polling *p, uint64_t deadline_ns, const sigset_t *m
 
 /* --- the call --- */
 
+/* Of the three lists, one behind the other. */
+static size_t bytes_for(nfds_t n)
+{
+    return n * (sizeof(struct conn *) + sizeof(struct shadow *)) + (n + 2) * sizeof(struct pollfd);
+}
+
 static void end(struct polling *p)
 {
     let_go(p);
     if (p->n > ON_STACK)
-        free(p->conns);
+        munmap(p->conns, bytes_for(p->n));
 }
 
 static int poll_on(struct polling *p, uint64_t deadline_ns, const sigset_t *mask)
@@ -233,7 +253,7 @@ static int poll_on(struct polling *p, uint64_t deadline_ns, const sigset_t *mask
     static const struct timespec now = {0};
     for (;;) {
         unsigned ready = look_at_ours(p);
-        bool is_over = deadline_ns != UINT64_MAX && waiting_now_ns() >= deadline_ns;
+        bool is_over = deadline_ns != UINT64_MAX && base_now_ns() >= deadline_ns;
         int n = 0;
         for (unsigned i = 0; i < p->n; i++)
             p->kernel[i].revents = 0;
@@ -258,8 +278,8 @@ static int poll_on(struct polling *p, uint64_t deadline_ns, const sigset_t *mask
 /* As ppoll(), -errno. False: none of the descriptors is our business, and nothing was done. */
 static bool poll_ours(struct pollfd *fds, nfds_t n, uint64_t timeout_ns, const sigset_t *mask, int *rc)
 {
-    struct conn *conns[ON_STACK];
-    struct shadow *shadows[ON_STACK];
+    struct conn *conns[ON_STACK] = {NULL}; /* so that a thread that is cancelled lets go of what it has */
+    struct shadow *shadows[ON_STACK] = {NULL};
     struct pollfd kernel[ON_STACK + 2];
     bool any = false;
     if (n == 0 || n > INT_MAX || user_is_bad(fds, n * sizeof *fds))
@@ -271,7 +291,7 @@ static bool poll_ours(struct pollfd *fds, nfds_t n, uint64_t timeout_ns, const s
     __attribute__((cleanup(end))) struct polling p = {
         .fds = fds, .n = (unsigned)n, .conns = conns, .shadows = shadows, .kernel = kernel};
     if (n > ON_STACK) {
-        p.conns = malloc(n * (sizeof *conns + sizeof *shadows) + (n + 2) * sizeof *kernel);
+        p.conns = pages_new(bytes_for(n));
         if (!p.conns) {
             p.n = 0;
             *rc = -ENOMEM;
@@ -337,25 +357,24 @@ static int put_set(fd_set *set, int n, const struct pollfd *fds, unsigned num, s
     return count;
 }
 
-/* As pselect(), -errno; false: not our business. */
-static bool select_ours(int n, fd_set *in, fd_set *out, fd_set *ex, uint64_t timeout_ns, const sigset_t *mask,
-                        int *rc)
+/* The descriptors of one call. */
+struct select_list {
+    struct pollfd *fds;
+    unsigned num;
+};
+
+static void end_select(void *ctx)
 {
-    bool any = false;
+    const struct select_list *list = ctx;
+    if (list->num > ON_STACK)
+        munmap(list->fds, list->num * sizeof *list->fds);
+}
+
+static bool select_list(const struct select_list *list, int n, fd_set *in, fd_set *out, fd_set *ex,
+                        uint64_t timeout_ns, const sigset_t *mask, int *rc)
+{
+    struct pollfd *fds = list->fds;
     unsigned num = 0;
-    if (n <= 0)
-        return false;
-    for (int fd = 0; fd < n; fd++) {
-        bool is_asked = is_in(in, fd) || is_in(out, fd) || is_in(ex, fd);
-        num += is_asked;
-        any |= is_asked && fds_has(fd);
-    }
-    if (!any)
-        return false;
-    struct pollfd *fds = malloc(num * sizeof *fds);
-    if (!fds)
-        return *rc = -ENOMEM, true;
-    num = 0;
     for (int fd = 0; fd < n; fd++) {
         int events = (is_in(in, fd) ? POLLIN | POLLRDNORM | POLLRDBAND : 0) |
                      (is_in(out, fd) ? POLLOUT | POLLWRNORM | POLLWRBAND : 0) | (is_in(ex, fd) ? POLLPRI : 0);
@@ -369,7 +388,34 @@ static bool select_ours(int n, fd_set *in, fd_set *out, fd_set *ex, uint64_t tim
     if (is_ours && *rc >= 0)
         *rc = put_set(in, n, fds, num, POLLIN, SELECT_IN) + put_set(out, n, fds, num, POLLOUT, SELECT_OUT) +
               put_set(ex, n, fds, num, POLLPRI, SELECT_EX);
-    free(fds);
+    return is_ours;
+}
+
+/* As pselect(), -errno; false: not our business. */
+static bool select_ours(int n, fd_set *in, fd_set *out, fd_set *ex, uint64_t timeout_ns, const sigset_t *mask,
+                        int *rc)
+{
+    struct pollfd on_stack[ON_STACK];
+    bool any = false;
+    unsigned num = 0;
+    if (n <= 0)
+        return false;
+    for (int fd = 0; fd < n; fd++) {
+        bool is_asked = is_in(in, fd) || is_in(out, fd) || is_in(ex, fd);
+        num += is_asked;
+        any |= is_asked && fds_has(fd);
+    }
+    if (!any)
+        return false;
+    struct select_list list = {.fds = on_stack, .num = num};
+    if (num > ON_STACK)
+        list.fds = pages_new(num * sizeof *list.fds);
+    if (!list.fds)
+        return *rc = -ENOMEM, true;
+    bool is_ours = false;
+    pthread_cleanup_push(end_select, &list);
+    is_ours = select_list(&list, n, in, out, ex, timeout_ns, mask, rc);
+    pthread_cleanup_pop(1);
     return is_ours;
 }
 
@@ -379,13 +425,17 @@ EXPORT int select(int n, fd_set *in, fd_set *out, fd_set *ex, struct timeval *ti
     uint64_t timeout_ns = UINT64_MAX;
     if (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0))
         return libc()->select(n, in, out, ex, timeout);
-    if (timeout)
-        timeout_ns = (uint64_t)timeout->tv_sec * NS_PER_S + (uint64_t)timeout->tv_usec * NS_PER_US;
-    uint64_t begun_ns = timeout ? waiting_now_ns() : 0;
+    if (timeout) { /* more microseconds than a second has are allowed */
+        time_t seconds = timeout->tv_usec / USEC_PER_SEC;
+        struct timespec time = {timeout->tv_sec < LONG_MAX - seconds ? timeout->tv_sec + seconds : LONG_MAX,
+                                timeout->tv_usec % USEC_PER_SEC * (long)NS_PER_US};
+        waiting_timespec_ns(&time, &timeout_ns);
+    }
+    uint64_t begun_ns = timeout ? base_now_ns() : 0;
     if (!select_ours(n, in, out, ex, timeout_ns, NULL, &rc))
         return libc()->select(n, in, out, ex, timeout);
     if (timeout) { /* Linux says what is left */
-        uint64_t spent_ns = waiting_now_ns() - begun_ns, left_ns = timeout_ns - min_u64(timeout_ns, spent_ns);
+        uint64_t spent_ns = base_now_ns() - begun_ns, left_ns = timeout_ns - min_u64(timeout_ns, spent_ns);
         *timeout =
             (struct timeval){(time_t)(left_ns / NS_PER_S), (suseconds_t)(left_ns % NS_PER_S / NS_PER_US)};
     }

@@ -20,6 +20,7 @@
  * up its rights: sshd's can open nothing any more (seccomp), and would be killed for trying. */
 static void before_fork(void)
 {
+    calls_lock_streams();
     lend_lock();
     shadow_lock_all();
     fds_lock();
@@ -30,6 +31,7 @@ static void in_parent(void)
     fds_unlock();
     shadow_unlock_all();
     lend_unlock();
+    calls_unlock_streams();
 }
 
 static void in_child(void)
@@ -67,6 +69,7 @@ static void find_inherited(void)
     }
     if (dir)
         closedir(dir);
+    calls_serve_streams();
 }
 
 __attribute__((constructor)) static void begin(void)

@@ -216,6 +216,9 @@ static bool is_known(const struct conn *c, int level, int name, int *number)
     case SO_ERROR:
         *number = borrow_take_error(c->borrow);
         return true;
+    case SO_RCVLOWAT:
+        *number = borrow_rcvlowat(c->borrow);
+        return true;
     case SO_TYPE:
         *number = SOCK_STREAM;
         return true;

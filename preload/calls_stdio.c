@@ -25,6 +25,16 @@ struct stream {
 static struct stream *streams;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+void calls_lock_streams(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void calls_unlock_streams(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 static ssize_t stream_read(void *cookie, char *buf, size_t len)
 {
     return read(((struct stream *)cookie)->fd, buf, len);
@@ -90,6 +100,22 @@ EXPORT FILE *fdopen(int fd, const char *mode)
     streams = s;
     pthread_mutex_unlock(&lock);
     return s->file;
+}
+
+static void serve(FILE **standard, int fd, const char *mode)
+{
+    FILE *file = fds_has(fd) ? fdopen(fd, mode) : NULL;
+    if (file)
+        *standard = file;
+}
+
+void calls_serve_streams(void)
+{
+    serve(&stdin, STDIN_FILENO, "r");
+    serve(&stdout, STDOUT_FILENO, "w");
+    serve(&stderr, STDERR_FILENO, "w");
+    if (fds_has(STDERR_FILENO))
+        setvbuf(stderr, NULL, _IONBF, 0);
 }
 
 /* The number behind a stream of a cookie of ours; -1: it is none. */

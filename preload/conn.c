@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "preload/conn.h"
 
+#include <limits.h>
 #include <linux/socket.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +14,7 @@
 #include "preload/libc.h"
 #include "preload/reach.h"
 #include "preload/user.h"
+#include "preload/waiting.h"
 
 #define USEC_PER_SEC 1000000
 
@@ -44,7 +46,7 @@ static void destroy(struct fds_object *object)
         fds_close_kept(beside_fd);
 }
 
-struct fds_kind conn_kind = {.name = "socket", .bytes = sizeof(struct conn), .destroy = destroy};
+struct fds_kind conn_kind = {.bytes = sizeof(struct conn), .destroy = destroy};
 
 struct conn *conn_new(int family, enum conn_state state)
 {
@@ -82,13 +84,17 @@ static void set_time(int tcp_fd, int name, uint64_t ns)
 
 static void pay(struct conn *c, int tcp_fd, unsigned what)
 {
-    int nodelay = c->options.is_nodelay;
+    struct borrow_options now; /* whichever process has set it */
     unsigned owed = atomic_fetch_and(&c->owed, ~what) & what;
+    borrow_get_options(c->borrow, &now);
+    int nodelay = now.is_nodelay, rcvlowat = borrow_rcvlowat(c->borrow);
     if (owed & CONN_OWED_NODELAY)
         libc()->setsockopt(tcp_fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
+    if (owed & CONN_OWED_RCVLOWAT)
+        libc()->setsockopt(tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &rcvlowat, sizeof rcvlowat);
     if (owed & CONN_OWED_TIMES) {
-        set_time(tcp_fd, SO_RCVTIMEO, c->options.rcvtimeo_ns);
-        set_time(tcp_fd, SO_SNDTIMEO, c->options.sndtimeo_ns);
+        set_time(tcp_fd, SO_RCVTIMEO, now.rcvtimeo_ns);
+        set_time(tcp_fd, SO_SNDTIMEO, now.sndtimeo_ns);
     }
 }
 
@@ -127,12 +133,16 @@ static void wait_so_long(struct conn *c)
 
 static void note_time(struct conn *c, int name, const struct timeval *tv)
 {
-    uint64_t ns = (uint64_t)tv->tv_sec * NS_PER_S + (uint64_t)tv->tv_usec * NS_PER_US;
+    uint64_t ns;
+    if (!waiting_timespec_ns(&(struct timespec){tv->tv_sec, tv->tv_usec * (long)NS_PER_US}, &ns))
+        return;
     *(name == SO_RCVTIMEO ? &c->options.rcvtimeo_ns : &c->options.sndtimeo_ns) = ns;
     wait_so_long(c);
 }
 
-static void note_socket_option(struct conn *c, int name, int number, const void *value, socklen_t len_bytes)
+/* As far as the service has to know: which of the options it is; 0: it is none of these. */
+static unsigned note_socket_option(struct conn *c, int name, int number, const void *value,
+                                   socklen_t len_bytes)
 {
     struct linger linger;
     struct timeval tv;
@@ -140,56 +150,59 @@ static void note_socket_option(struct conn *c, int name, int number, const void 
     case SO_RCVBUF:
     case SO_RCVBUFFORCE:
         c->options.rcvbuf_bytes = (uint32_t)max_i64(number, 0);
-        break;
+        return 0;
     case SO_SNDBUF:
     case SO_SNDBUFFORCE:
         c->options.sndbuf_bytes = (uint32_t)max_i64(number, 0);
-        break;
+        return 0;
     case SO_OOBINLINE:
         c->options.is_oob_inline = number != 0;
-        break;
+        return BORROW_OOB_INLINE;
     case SO_KEEPALIVE:
         c->options.is_keepalive = number != 0;
-        break;
+        return BORROW_KEEPALIVE;
     case SO_LINGER:
         if (len_bytes < sizeof linger)
-            return;
+            return 0;
         memcpy(&linger, value, sizeof linger);
         c->options.linger_s = linger.l_onoff ? linger.l_linger : -1;
-        break;
+        return BORROW_LINGER;
     case SO_RCVTIMEO:
     case SO_SNDTIMEO:
         if (len_bytes < sizeof tv)
-            return;
+            return 0;
         memcpy(&tv, value, sizeof tv);
         note_time(c, name, &tv);
-        break;
+        return name == SO_RCVTIMEO ? BORROW_RCVTIMEO : BORROW_SNDTIMEO;
     case SO_RCVLOWAT:
-        atomic_store(&c->rcvlowat_bytes, number > 0 ? number : 1);
+        number = number < 0 ? INT_MAX : number > 0 ? number : 1; /* as the kernel has it */
+        atomic_store(&c->rcvlowat_bytes, number);
         if (conn_state(c) == CONN_LENT)
-            borrow_set_rcvlowat(c->borrow, number > 0 ? number : 1);
-        return;
+            borrow_set_rcvlowat(c->borrow, number);
+        return 0;
     default: /* of names that the kernel adds every year */
-        return;
+        return 0;
     }
-    if (conn_state(c) == CONN_LENT)
-        borrow_set_options(c->borrow, &c->options);
 }
 
-static void note_tcp_option(struct conn *c, int name, int number)
+static unsigned note_tcp_option(struct conn *c, int name, int number)
 {
-    if (name == TCP_NODELAY)
+    switch (name) {
+    case TCP_NODELAY:
         c->options.is_nodelay = number != 0;
-    else if (name == TCP_CORK)
+        return BORROW_NODELAY;
+    case TCP_CORK:
         c->options.is_corked = number != 0;
-    else if (name == TCP_KEEPIDLE)
+        return BORROW_CORK;
+    case TCP_KEEPIDLE:
         c->options.keepidle_s = (uint32_t)max_i64(number, 0);
-    else if (name == TCP_SAVE_SYN)
+        return BORROW_KEEPIDLE;
+    case TCP_SAVE_SYN:
         c->save_syn = number;
-    else
-        return;
-    if (conn_state(c) == CONN_LENT)
-        borrow_set_options(c->borrow, &c->options);
+        return 0;
+    default:
+        return 0;
+    }
 }
 
 void conn_note_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes)
@@ -199,10 +212,11 @@ void conn_note_option(struct conn *c, int level, int name, const void *value, so
         memcpy(&number, value, sizeof number);
     if (tcp_only_option(level, name) && !tcp_only_is_off(level, name, number))
         c->is_tcp_only = true;
-    if (level == SOL_SOCKET)
-        note_socket_option(c, name, number, value, len_bytes);
-    else if (level == IPPROTO_TCP)
-        note_tcp_option(c, name, number);
+    unsigned which = level == SOL_SOCKET    ? note_socket_option(c, name, number, value, len_bytes)
+                     : level == IPPROTO_TCP ? note_tcp_option(c, name, number)
+                                            : 0;
+    if (which && conn_state(c) == CONN_LENT)
+        borrow_set_options(c->borrow, &c->options, which);
 }
 
 /* What the kernel doubled stands in it doubled; whether the program had set it, SO_BUF_LOCK tells. */
@@ -248,6 +262,8 @@ static unsigned owed_for(int level, int name, const void *value, socklen_t len_b
         return 0;
     if (level == IPPROTO_TCP && name == TCP_NODELAY)
         return len_bytes == sizeof(int) ? CONN_OWED_NODELAY : 0;
+    if (level == SOL_SOCKET && name == SO_RCVLOWAT)
+        return len_bytes >= sizeof(int) ? CONN_OWED_RCVLOWAT : 0;
     if (level != SOL_SOCKET || (name != SO_RCVTIMEO && name != SO_SNDTIMEO) || len_bytes != sizeof tv)
         return 0;
     memcpy(&tv, value, sizeof tv);
@@ -257,11 +273,12 @@ static unsigned owed_for(int level, int name, const void *value, socklen_t len_b
 bool conn_keep_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes)
 {
     unsigned owed = owed_for(level, name, value, len_bytes);
-    if (!owed || atomic_load(&c->beside_fd) >= 0)
+    if (!owed || (atomic_load(&c->beside_fd) >= 0 && owed != CONN_OWED_RCVLOWAT))
         return false;
     conn_note_option(c, level, name, value, len_bytes);
     atomic_fetch_or(&c->owed, owed);
-    return atomic_load(&c->beside_fd) < 0; /* else another thread has just asked for it, too early for this */
+    return owed == CONN_OWED_RCVLOWAT ||
+           atomic_load(&c->beside_fd) < 0; /* else another thread has just asked for it, too early for this */
 }
 
 void conn_attach(struct conn *c, struct borrow *b)
@@ -270,7 +287,5 @@ void conn_attach(struct conn *c, struct borrow *b)
     borrow_get_options(b, &c->options);
     wait_so_long(c);
     atomic_store(&c->owed, CONN_OWED_ALL); /* what the other program had not told it */
-    int beside_fd = conn_beside(c);
-    if (beside_fd >= 0)
-        read_option(c, beside_fd, SOL_SOCKET, SO_RCVLOWAT);
+    atomic_store(&c->rcvlowat_bytes, borrow_rcvlowat(b));
 }

@@ -17,8 +17,14 @@ enum conn_state {
 };
 
 /* Options of a lent connection that say nothing to the TCP socket beside it, until it has the bytes again or
- * is asked for them. */
-enum conn_owed { CONN_OWED_NODELAY = 1 << 0, CONN_OWED_TIMES = 1 << 1, CONN_OWED_ALL = 3 };
+ * is asked for them. SO_RCVLOWAT it must not even know: the service would not hear of messages that are
+ * shorter. */
+enum conn_owed {
+    CONN_OWED_NODELAY = 1 << 0,
+    CONN_OWED_TIMES = 1 << 1,
+    CONN_OWED_RCVLOWAT = 1 << 2,
+    CONN_OWED_ALL = 7
+};
 
 struct shadow_reg; /* preload/shadow.h */
 
@@ -62,7 +68,7 @@ bool conn_any_lent(void);
 void conn_become_lent(struct conn *c, struct borrow *b);
 /* `b` was lent to a program before this one: its options are what they were there. */
 void conn_attach(struct conn *c, struct borrow *b);
-/* The same state, ordered after what was written before it was set. */
+/* What it is: all that was written before it became so is seen. */
 static inline enum conn_state conn_state(const struct conn *c)
 {
     return (enum conn_state)atomic_load_explicit(&c->state, memory_order_acquire);

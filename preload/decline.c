@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "base/smc_mark.h"
 #include "preload/libc.h"
 #include "smcr/clc_wire.h"
@@ -21,13 +22,6 @@
 static struct {
     _Atomic uint64_t since_ns, waited_ns;
 } brief;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 /* Exactly so many bytes: what follows is the application's. */
 static bool take(int fd, uint8_t *bytes, size_t len_bytes, uint64_t deadline_ns)
@@ -42,7 +36,7 @@ static bool take(int fd, uint8_t *bytes, size_t len_bytes, uint64_t deadline_ns)
             continue;
         }
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        uint64_t now = now_ns();
+        uint64_t now = base_now_ns();
         if (now >= deadline_ns)
             return false;
         libc()->poll(&wait, 1, (int)((deadline_ns - now) / NS_PER_MS) + 1);
@@ -79,9 +73,9 @@ static unsigned take_first(int fd, uint64_t deadline_ns)
 
 static unsigned take_first_briefly(int fd)
 {
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = base_now_ns();
     unsigned type = take_first(fd, began_ns + patience_ns(began_ns));
-    atomic_fetch_add(&brief.waited_ns, now_ns() - began_ns);
+    atomic_fetch_add(&brief.waited_ns, base_now_ns() - began_ns);
     return type;
 }
 
@@ -112,7 +106,7 @@ bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking)
     };
     unsigned type = role == BORROW_CLIENT ? SMCR_CLC_PROPOSAL
                     : is_nonblocking      ? take_first_briefly(fd)
-                                          : take_first(fd, now_ns() + PROPOSAL_NS);
+                                          : take_first(fd, base_now_ns() + PROPOSAL_NS);
     if (type == SMCR_CLC_DECLINE) /* which is not answered */
         return true;
     if (type != SMCR_CLC_PROPOSAL)

@@ -205,8 +205,7 @@ static void nothing_to_do(struct fds_object *object)
     (void)object;
 }
 
-static struct fds_kind kept_kind = {
-    .name = "kept", .bytes = sizeof(struct fds_object), .destroy = nothing_to_do};
+static struct fds_kind kept_kind = {.bytes = sizeof(struct fds_object), .destroy = nothing_to_do};
 
 int fds_keep_copy(int fd)
 {

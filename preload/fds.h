@@ -19,7 +19,6 @@
 struct fds_object;
 
 struct fds_kind {
-    const char *name;
     unsigned bytes; /* of the struct that begins with struct fds_object */
     /* No number leads to it any more; calls may be under way. May be NULL. */
     void (*unbound)(struct fds_object *object);
@@ -72,7 +71,9 @@ int fds_next_of(const void *object, int after);
 int fds_keep_copy(int fd);
 /* The same, and `fd` is closed; negative: stays so. The caller uses the number that is returned. */
 int fds_keep(int fd);
+/* Ends what fds_keep() or fds_keep_copy() has returned. */
 void fds_close_kept(int fd);
+/* Whether `fd` is one of these. */
 bool fds_is_kept(int fd);
 /* The lowest that is kept, from `first` on; -1: none. */
 int fds_next_kept(unsigned first);

@@ -19,12 +19,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void lend_lock(void)
 {
+    reach_no_cancel();
     pthread_mutex_lock(&lock);
 }
 
 void lend_unlock(void)
 {
     pthread_mutex_unlock(&lock);
+    reach_may_cancel();
 }
 
 /* Puts `file` behind all numbers of `c`, each of which keeps its close-on-exec. */
@@ -77,10 +79,10 @@ static enum outcome stay(const struct made *made, int rc, const char *reason)
     return is_tcp ? STAYS_TCP : ENDED;
 }
 
-/* There is no service; one that had been there, it may be, when the offer was made. */
+/* There is no service, or it does not answer; one that had been there, it may be, when the offer was made. */
 static enum outcome stay_without(const struct made *made)
 {
-    return decline_is_due(made->fd) ? stay(made, 1, "the service has gone") : STAYS_TCP;
+    return decline_is_due(made->fd) ? stay(made, 1, "the service does not answer") : STAYS_TCP;
 }
 
 /* Asks the service to take it. `*outer_fd` is to be put where it belongs; `blocks`: its calls are to. */
@@ -90,27 +92,28 @@ static enum outcome hand_over(struct conn *c, const struct made *made, bool bloc
     const char *reason = "an option of the socket acts on TCP alone";
     int rc = 1;
     if (!c->is_tcp_only) {
-        if (!reach_service())
+        if (!reach_service() || reach_rests())
             return stay_without(made);
         reach_begin();
         rc = borrow_begin(made->fd, made->role, &c->options, &b, outer_fd, &reason);
         reach_end();
+        reach_answered(rc);
     }
-    if (rc == -ENOTCONN || rc == -ETIMEDOUT || rc == -ECONNRESET)
-        reach_lost();
     if (rc != 0)
         return stay(made, rc, reason);
     if (!blocks)
         borrow_set_nonblocking(b, true);
-    if (atomic_load(&c->rcvlowat_bytes) != 1)
+    if (atomic_load(&c->rcvlowat_bytes) != 1) {
         borrow_set_rcvlowat(b, atomic_load(&c->rcvlowat_bytes));
+        atomic_fetch_or(&c->owed, CONN_OWED_RCVLOWAT);
+    }
     conn_become_lent(c, b);
     return LENT;
 }
 
 void lend_offer(struct conn *c, int fd)
 {
-    if (c->is_tcp_only || !reach_service())
+    if (c->is_tcp_only || !reach_service() || reach_rests())
         return;
     reach_begin();
     int err = borrow_offer(fd);
@@ -187,6 +190,27 @@ bool lend_is_connecting(int fd)
     return c && conn_state(c) == CONN_CONNECTING;
 }
 
+static void return_to(struct conn *c, int tcp_fd)
+{
+    int flags = libc()->fcntl(tcp_fd, F_GETFL) & ~O_NONBLOCK;
+    libc()->fcntl(tcp_fd, F_SETFL, flags | (borrow_is_nonblocking(c->borrow) ? O_NONBLOCK : 0));
+    conn_pay(c, tcp_fd);
+    take_numbers(c, tcp_fd);
+    libc()->close(tcp_fd);
+    reach_trace("a connection goes on as TCP");
+    shadow_return(c);
+    let_numbers_go(c);
+}
+
+/* The TCP socket cannot be had (the service is stopped, or there is no number for it): what the numbers lead
+ * to has no bytes, and the program is not to wait for any. */
+static void give_up(struct conn *c, int err)
+{
+    reach_trace("a connection that fell back to TCP is reset: %s", strerror(-err));
+    borrow_give_up(c->borrow);
+    shadow_changed(c);
+}
+
 void lend_back(struct conn *c)
 {
     lend_lock();
@@ -194,16 +218,10 @@ void lend_back(struct conn *c)
         reach_begin();
         int tcp_fd = borrow_tcp_fd(c->borrow);
         reach_end();
-        if (tcp_fd >= 0) {
-            int flags = libc()->fcntl(tcp_fd, F_GETFL) & ~O_NONBLOCK;
-            libc()->fcntl(tcp_fd, F_SETFL, flags | (borrow_is_nonblocking(c->borrow) ? O_NONBLOCK : 0));
-            conn_pay(c, tcp_fd);
-            take_numbers(c, tcp_fd);
-            libc()->close(tcp_fd);
-            reach_trace("a connection goes on as TCP");
-        }
-        shadow_return(c);
-        let_numbers_go(c);
+        if (tcp_fd >= 0)
+            return_to(c, tcp_fd);
+        else
+            give_up(c, tcp_fd);
     }
     lend_unlock();
 }

@@ -69,7 +69,6 @@
     F(int, pipe2, (int[2], int))                                                                      \
     F(FILE *, fdopen, (int, const char *))                                                            \
     F(int, fileno, (FILE *))                                                                          \
-    F(int, fileno_unlocked, (FILE *))                                                                 \
     F(int, vdprintf, (int, const char *, va_list))                                                    \
     F(pid_t, fork, (void))                                                                            \
     F(long, syscall, (long, ...))

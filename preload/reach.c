@@ -9,32 +9,52 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/libc.h"
 #include "service/borrow.h"
 
-#define RETRY_NS NS_PER_S
+#define RETRY_NS    NS_PER_S
+#define MAX_REST_NS (60 * NS_PER_S)
 
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
+static _Thread_local struct {
+    unsigned depth;
+    int before; /* pthread_setcancelstate() */
+} no_cancel __attribute__((tls_model("initial-exec")));
 
 static struct {
     pthread_mutex_t lock;
     _Atomic bool is_open;
     bool was_told;
     uint64_t next_try_ns;
+    _Atomic uint64_t rest_ns, rests_until_ns; /* 0: it answers */
 } reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void reach_no_cancel(void)
+{
+    if (no_cancel.depth++ == 0)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &no_cancel.before);
+}
+
+void reach_may_cancel(void)
+{
+    if (--no_cancel.depth == 0)
+        pthread_setcancelstate(no_cancel.before, NULL);
+}
 
 void reach_begin(void)
 {
+    reach_no_cancel();
     depth++;
 }
 
 void reach_end(void)
 {
     depth--;
+    reach_may_cancel();
 }
 
 bool reach_is_inside(void)
@@ -42,9 +62,18 @@ bool reach_is_inside(void)
     return depth > 0;
 }
 
-void reach_lost(void)
+void reach_answered(int err)
 {
-    reach.is_open = false;
+    if (err == -ENOTCONN || err == -ECONNRESET)
+        reach.is_open = false;
+    uint64_t rest_ns = reach.rest_ns ? min_u64(2 * reach.rest_ns, MAX_REST_NS) : RETRY_NS;
+    reach.rest_ns = err == -ETIMEDOUT ? rest_ns : 0;
+    reach.rests_until_ns = err == -ETIMEDOUT ? base_now_ns() + rest_ns : 0;
+}
+
+bool reach_rests(void)
+{
+    return reach.rest_ns > 0 && base_now_ns() < reach.rests_until_ns;
 }
 
 static bool is_set(const char *name)
@@ -78,24 +107,17 @@ void reach_trace(const char *format, ...)
         return; /* a program without standard error hears nothing */
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static void try_to_open(void)
 {
     const char *path = getenv("NORNIC_SMC");
-    if (!path || now_ns() < reach.next_try_ns)
+    if (!path || base_now_ns() < reach.next_try_ns)
         return;
     reach_begin();
     int err = borrow_open(path);
     reach_end();
     if (err == -EALREADY)
         err = 0;
-    reach.next_try_ns = now_ns() + RETRY_NS;
+    reach.next_try_ns = base_now_ns() + RETRY_NS;
     reach.is_open = err == 0;
     if (err && !reach.was_told)
         reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", path, strerror(-err));
@@ -108,11 +130,13 @@ bool reach_service(void)
         return false;
     if (reach.is_open && !borrow_is_gone())
         return true;
+    reach_no_cancel();
     pthread_mutex_lock(&reach.lock);
     if (!reach.is_open || borrow_is_gone())
         try_to_open();
     bool is_open = reach.is_open && !borrow_is_gone();
     pthread_mutex_unlock(&reach.lock);
+    reach_may_cancel();
     return is_open;
 }
 

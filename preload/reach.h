@@ -16,13 +16,20 @@ bool reach_is_wanted(void);
 void reach_forked(void);
 /* A line on standard error, where NORNIC_TRACE is 1. */
 __attribute__((format(printf, 1, 2))) void reach_trace(const char *format, ...);
+/* Around what a thread must not be cancelled in: it holds a lock, or has half of something done. They
+ * nest. */
+void reach_no_cancel(void);
+void reach_may_cancel(void);
 /* Around calls of service/borrow.h that make or close descriptors: what they keep is this library's, not the
- * program's. They nest. */
+ * program's. They nest, and nobody is cancelled between them. */
 void reach_begin(void);
 void reach_end(void);
 /* Whether this thread is between these two. */
 bool reach_is_inside(void);
-/* The service did not answer: it is asked for anew. */
-void reach_lost(void);
+/* What became of a connection that was to be lent: 0, or -errno of borrow_begin(). After one that the service
+ * did not answer in time none is asked for in a while, twice as long each time, a minute at most: an event
+ * loop that accepts would stand still for each. */
+void reach_answered(int err);
+bool reach_rests(void);
 
 #endif

@@ -15,8 +15,7 @@ static TAILQ_HEAD(shadow_list, shadow) shadows = TAILQ_HEAD_INITIALIZER(shadows)
 
 static void unbound(struct fds_object *object);
 static void destroy(struct fds_object *object);
-struct fds_kind shadow_kind = {
-    .name = "epoll", .bytes = sizeof(struct shadow), .unbound = unbound, .destroy = destroy};
+struct fds_kind shadow_kind = {.bytes = sizeof(struct shadow), .unbound = unbound, .destroy = destroy};
 
 /* --- making and ending --- */
 
@@ -37,7 +36,7 @@ bool shadow_make(int epfd)
     if (shadow_bell < 0)
         shadow_bell = fds_keep(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
     pthread_mutex_unlock(&control);
-    bool ok = s->buckets && fds_bind(epfd, s);
+    bool ok = s->buckets && shadow_bell >= 0 && fds_bind(epfd, s);
     fds_put(s);
     return ok;
 }
@@ -48,8 +47,6 @@ static void unbound(struct fds_object *object)
     struct shadow_reg *reg;
     pthread_mutex_lock(&control);
     pthread_mutex_lock(&s->lock);
-    if (s->generation != shadow_generation)
-        s->waiter = NULL;
     while ((reg = TAILQ_FIRST(&s->ours)) || (reg = TAILQ_FIRST(&s->in_kernel)))
         shadow_drop(s, reg);
     if (s->waiter) {
@@ -240,6 +237,8 @@ void shadow_forked(void)
 {
     struct shadow *s;
     shadow_generation++;
-    TAILQ_FOREACH(s, &shadows, in_shadows)
+    TAILQ_FOREACH(s, &shadows, in_shadows) {
         s->sleepers = 0; /* the parent's threads */
+        s->waiter = NULL;
+    }
 }

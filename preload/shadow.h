@@ -53,14 +53,15 @@ struct shadow {
     bool was_lost;           /* the service has gone, and that is told */
     _Atomic bool has_others; /* the kernel's instance has descriptors that the shadow knows nothing of */
     _Atomic bool has_marks;  /* it has the waiter or the bell */
+    bool is_our_turn;        /* the kernel's took all the room the last time */
     uint64_t next_look_ns;   /* at the kernel's instance, though there is enough to do without */
     TAILQ_ENTRY(shadow) in_shadows;
 };
 
 extern struct fds_kind shadow_kind;
 
-/* For a new epoll descriptor; it is bound to it. Without memory for it the descriptor is the kernel's alone,
- * and lent connections cannot be registered there: false. */
+/* For a new epoll descriptor; it is bound to it. Without memory, or a descriptor for the bell, it is the
+ * kernel's alone, and lent connections cannot be registered there: false. */
 bool shadow_make(int epfd);
 /* epoll_ctl() for a socket that this library knows. 0 or -errno. */
 int shadow_ctl(struct shadow *s, int op, int fd, struct conn *c, const struct epoll_event *event);
@@ -90,7 +91,8 @@ struct conn *shadow_connecting(struct shadow *s, const struct epoll_event *event
 /* Around fork(). */
 void shadow_lock_all(void);
 void shadow_unlock_all(void);
-/* In the child, after it. */
+/* In the child, with the locks held: the parent's waiters are the parent's, and nothing is done with them
+ * there. */
 void shadow_forked(void);
 
 #endif

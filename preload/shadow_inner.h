@@ -36,7 +36,8 @@ void shadow_enter(struct shadow *s, struct shadow_reg *reg);
 void shadow_leave_kernel(struct shadow *s, struct shadow_reg *reg);
 /* Its end. The lock of all registrations is held, too. */
 void shadow_drop(struct shadow *s, struct shadow_reg *reg);
-/* In the child of fork() the parent's waiter is the parent's: before anything else is done with it there. */
+/* In the child of fork() the shadow gets a waiter of the child's, and one that the service has dropped is
+ * replaced: before it is asked for news. */
 void shadow_renew(struct shadow *s);
 
 #endif

@@ -30,7 +30,6 @@ static void mark(struct shadow *s, int fd)
         (void)libc()->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Wakes one that sleeps in the kernel's instance: it looks at the shadow, and wakes the next if need be. */
 void shadow_ring(struct shadow *s)
 {
     if (s->sleepers > 0 && shadow_bell >= 0)
@@ -127,7 +126,6 @@ static void need_waiter(struct shadow *s)
         mark(s, borrow_service_fd()); /* its end is an edge, too */
 }
 
-/* From now on the shadow watches it. It is in no list. */
 void shadow_enter(struct shadow *s, struct shadow_reg *reg)
 {
     need_waiter(s);
@@ -164,7 +162,6 @@ void shadow_leave_kernel(struct shadow *s, struct shadow_reg *reg)
     s->num_in_kernel--;
 }
 
-/* Both locks are held. */
 void shadow_drop(struct shadow *s, struct shadow_reg *reg)
 {
     struct shadow_reg **at = &reg->conn->in_epoll;
@@ -177,14 +174,20 @@ void shadow_drop(struct shadow *s, struct shadow_reg *reg)
     *at = reg->next_of_conn;
     free(reg);
 }
-/* In the child of fork() the parent's waiter is the parent's. */
+
 void shadow_renew(struct shadow *s)
 {
     struct shadow_reg *reg;
-    if (s->generation == shadow_generation)
+    struct borrow_waiter *dropped = s->waiter && borrow_waiter_is_dropped(s->waiter) ? s->waiter : NULL;
+    if (s->generation == shadow_generation && !dropped)
         return;
     s->generation = shadow_generation;
-    s->waiter = NULL;
+    if (dropped) {
+        reach_begin();
+        borrow_waiter_free(dropped);
+        reach_end();
+        s->waiter = NULL;
+    }
     if (s->num_ours == 0)
         return;
     need_waiter(s);

@@ -65,21 +65,16 @@ static ssize_t result(const struct call *call, ssize_t otherwise)
 
 /* --- receiving --- */
 
-static int wait_to_recv(struct call *call)
+static int wait_to_recv(struct call *call, size_t bytes)
 {
-    return borrow_wait(call->c->borrow, POLLIN | POLLRDHUP,
+    return borrow_wait(call->c->borrow, POLLIN | POLLRDHUP, bytes,
                        deadline_of(call, atomic_load(&call->c->rcvtimeo_ns)));
 }
 
-/* SO_RCVLOWAT: a call that waits does so for that much, or all that it wants. 0 or -errno. */
-static int wait_for_lowat(struct call *call)
+/* SO_RCVLOWAT: a call that waits does so for that much, or all that it wants. */
+static size_t lowat_of(const struct call *call)
 {
-    size_t want = min_u64((uint64_t)atomic_load(&call->c->rcvlowat_bytes), call->bytes);
-    const struct borrow *b = call->c->borrow;
-    int err = 0;
-    while (!err && borrow_state(b) == BORROW_SMCR && borrow_readable(b) < want && !(borrow_levels(b) & ENDED))
-        err = wait_to_recv(call);
-    return err;
+    return min_u64((uint64_t)atomic_load(&call->c->rcvlowat_bytes), call->bytes);
 }
 
 /* MSG_PEEK with MSG_WAITALL: what is there does not go away, so the thread waits for news. */
@@ -97,6 +92,11 @@ static void end_peeking(void *ctx)
 static int sleep_for_news(struct peeking *p, uint64_t deadline_ns)
 {
     struct timespec left;
+    if (borrow_waiter_is_dropped(p->waiter)) {
+        struct borrow_waiter *next = waiting_own();
+        p->waiter = next ? next : p->waiter;
+        return next ? borrow_watch(next, p->b) : -ENOBUFS;
+    }
     if (!borrow_about_to_sleep(p->waiter))
         return 0;
     struct pollfd fds[2] = {{.fd = borrow_waiter_fd(p->waiter), .events = POLLIN},
@@ -146,7 +146,7 @@ ssize_t stream_recv(struct conn *c, const struct iovec *iov, int n, size_t bytes
     if (wants_all && flags & MSG_PEEK)
         return peek_all(&call);
     if (call.waits && !wants_all && atomic_load(&c->rcvlowat_bytes) > 1)
-        err = wait_for_lowat(&call);
+        err = wait_to_recv(&call, lowat_of(&call));
     for (;;) {
         if (borrow_state(c->borrow) == BORROW_TCP)
             return result(&call, STREAM_FELL_BACK);
@@ -162,7 +162,7 @@ ssize_t stream_recv(struct conn *c, const struct iovec *iov, int n, size_t bytes
         if (call.done_bytes > 0 && borrow_levels(c->borrow) & (POLLERR | POLLPRI))
             return (ssize_t)call.done_bytes; /* the error or the mark is for the next call */
         if (got < 0)
-            err = wait_to_recv(&call);
+            err = wait_to_recv(&call, wants_all ? 1 : lowat_of(&call));
     }
 }
 
@@ -199,7 +199,7 @@ ssize_t stream_send(struct conn *c, const struct iovec *iov, int n, size_t bytes
             return (ssize_t)call.done_bytes;
         if (put >= 0 && bytes > 0)
             continue; /* until it says that there is no room */
-        int err = borrow_wait(c->borrow, POLLOUT, deadline_of(&call, atomic_load(&c->sndtimeo_ns)));
+        int err = borrow_wait(c->borrow, POLLOUT, 0, deadline_of(&call, atomic_load(&c->sndtimeo_ns)));
         if (err)
             return result(&call, err);
     }

@@ -5,12 +5,13 @@
 #include <pthread.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/reach.h"
 
 struct own {
     struct borrow_waiter *waiter;
     struct borrow_waiter
-        *gone; /* of a service that has ended: a call that a signal interrupted may have it */
+        *gone; /* of a service that has ended, or dropped it: a call that a signal interrupted may have it */
     unsigned generation;
 };
 
@@ -47,7 +48,8 @@ static void make_key(void)
 
 struct borrow_waiter *waiting_own(void)
 {
-    if (own.waiter && own.generation == generation && !borrow_waiter_is_gone(own.waiter))
+    if (own.waiter && own.generation == generation && !borrow_waiter_is_gone(own.waiter) &&
+        !borrow_waiter_is_dropped(own.waiter))
         return own.waiter;
     if (own.generation == generation) {
         if (own.waiter) { /* else nothing follows the one that a call may have */
@@ -72,18 +74,11 @@ void waiting_forked(void)
     generation++;
 }
 
-uint64_t waiting_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 uint64_t waiting_deadline(uint64_t timeout_ns)
 {
     if (timeout_ns == UINT64_MAX)
         return UINT64_MAX;
-    uint64_t now_ns = waiting_now_ns();
+    uint64_t now_ns = base_now_ns();
     return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
 }
 
@@ -91,7 +86,7 @@ struct timespec *waiting_left(uint64_t deadline_ns, struct timespec *left)
 {
     if (deadline_ns == UINT64_MAX)
         return NULL;
-    uint64_t now_ns = waiting_now_ns();
+    uint64_t now_ns = base_now_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     *left = (struct timespec){(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
     return left;

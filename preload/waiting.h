@@ -16,8 +16,6 @@ struct borrow_waiter *waiting_own(void);
 /* In the child of fork(): the parent's waiters are not the child's. */
 void waiting_forked(void);
 
-/* CLOCK_MONOTONIC. */
-uint64_t waiting_now_ns(void);
 /* In so many nanoseconds; UINT64_MAX stays "never". */
 uint64_t waiting_deadline(uint64_t timeout_ns);
 /* NULL for "never", else `*left` with what is left of it: 0 at least. */

@@ -21,13 +21,13 @@
 #define FIRST_FREES 256
 #define KEPT_BYTES  (UINT64_C(4) << 20) /* of send buffers that nobody has, at the most */
 
-/* One that was given back; `user`: who may still be writing into it; `is_clean`: its memory has gone;
- * `is_kept`: it has not, and need not. */
+/* One that was given back; `block`: whose lock is held where somebody may still be writing into it, or NULL;
+ * `is_clean`: its memory has gone; `is_kept`: it has not, and need not. */
 struct service_extent {
     uint64_t at;
     uint32_t pages;
     bool is_clean, is_kept;
-    pthread_mutex_t *user;
+    struct service_block *block;
 };
 
 static uint64_t page_of(const struct service_arena *a, const void *bytes)
@@ -37,7 +37,7 @@ static uint64_t page_of(const struct service_arena *a, const void *bytes)
 
 static bool is_at_rest(const struct service_extent *e)
 {
-    return !e->user || !service_lock_is_held(e->user);
+    return !e->block || !service_lock_is_held(&e->block->send_lock);
 }
 
 static bool clean(const struct service_arena *a, const struct service_extent *e)
@@ -87,7 +87,7 @@ static void *take(void *ctx, size_t len_bytes)
         a->end += pages * PAGE;
     }
     a->pages_of[at / PAGE] = (uint32_t)pages;
-    a->users[at / PAGE] = NULL;
+    a->borrowers[at / PAGE] = (struct service_borrower){0};
     a->used_bytes += pages * PAGE;
     return (char *)a->memory + at;
 }
@@ -111,13 +111,19 @@ static void give(void *ctx, void *p)
     uint64_t page = p ? page_of(a, p) : 0;
     if (!p || a->pages_of[page] == 0)
         return;
-    struct service_extent e = {.at = page * PAGE, .pages = a->pages_of[page], .user = a->users[page]};
+    struct service_extent e = {
+        .at = page * PAGE, .pages = a->pages_of[page], .block = a->borrowers[page].block};
+    uint32_t lent_to = a->borrowers[page].generation;
+    /* Then a look at the lock: who gets it later sees that the buffer is his no more. The block may be the
+     * next connection's by now. */
+    if (e.block)
+        atomic_compare_exchange_strong(&e.block->tx_lent_to, &lent_to, 0);
     a->pages_of[page] = 0;
     a->used_bytes -= e.pages * PAGE;
     /* Where somebody may be writing, the memory goes when the place is used again. Without memory for the
      * note, the place is lost. */
     bool has_room = make_room(a);
-    e.is_kept = has_room && e.user && is_at_rest(&e) && e.pages * PAGE <= KEPT_BYTES - a->kept_bytes;
+    e.is_kept = has_room && e.block && is_at_rest(&e) && e.pages * PAGE <= KEPT_BYTES - a->kept_bytes;
     e.is_clean = !e.is_kept && is_at_rest(&e) && clean(a, &e);
     if (e.is_kept)
         a->kept_bytes += e.pages * PAGE;
@@ -125,9 +131,11 @@ static void give(void *ctx, void *p)
         a->free_by[a->num_free++] = e;
 }
 
-void service_arena_lend(struct service_arena *a, const void *bytes, pthread_mutex_t *lock)
+void service_arena_lend(struct service_arena *a, const void *bytes, struct service_block *block,
+                        uint32_t generation)
 {
-    a->users[page_of(a, bytes)] = lock;
+    a->borrowers[page_of(a, bytes)] = (struct service_borrower){block, generation};
+    atomic_store(&block->tx_lent_to, generation);
 }
 
 uint64_t service_arena_offset(const struct service_arena *a, const void *bytes)
@@ -139,8 +147,8 @@ uint64_t service_arena_offset(const struct service_arena *a, const void *bytes)
 static int make_tables(struct service_arena *a)
 {
     a->pages_of = calloc(PAGES, sizeof *a->pages_of);
-    a->users = calloc(PAGES, sizeof *a->users);
-    return a->pages_of && a->users ? 0 : -ENOMEM;
+    a->borrowers = calloc(PAGES, sizeof *a->borrowers);
+    return a->pages_of && a->borrowers ? 0 : -ENOMEM;
 }
 
 int service_arena_open(struct service_arena *a, struct nornic_error *why)
@@ -167,7 +175,7 @@ void service_arena_close(struct service_arena *a)
     if (a->fd >= 0)
         close(a->fd);
     free(a->pages_of);
-    free(a->users);
+    free(a->borrowers);
     free(a->free_by);
     *a = (struct service_arena){.fd = -1, .memory = MAP_FAILED};
 }

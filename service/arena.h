@@ -7,15 +7,21 @@
 #include "rdma/mem.h"
 #include "service/shared.h"
 
+/* A connection that a buffer is lent to: its block, NULL: none, and the generation of it. */
+struct service_borrower {
+    struct service_block *block;
+    uint32_t generation;
+};
+
 struct service_arena {
-    int fd;                  /* a memfd, sparse */
-    void *memory;            /* all of it: SERVICE_BYTES */
-    struct rdma_mem mem;     /* RMBs and send buffers, page-aligned; zeroed, but for a few that were lent: for
+    int fd;              /* a memfd, sparse */
+    void *memory;        /* all of it: SERVICE_BYTES */
+    struct rdma_mem mem; /* RMBs and send buffers, page-aligned; zeroed, but for a few that were lent: for
                               * smcr_config.buffers */
-    uint64_t end;            /* of what was ever handed out */
-    uint32_t *pages_of;      /* by the first page of a buffer: how many it has; 0: none begins there */
-    pthread_mutex_t **users; /* likewise: who may be writing into it; NULL: nobody */
-    struct service_extent *free_by; /* extents that were given back */
+    uint64_t end;        /* of what was ever handed out */
+    uint32_t *pages_of;  /* by the first page of a buffer: how many it has; 0: none begins there */
+    struct service_borrower *borrowers; /* likewise: who may be writing into it */
+    struct service_extent *free_by;     /* extents that were given back */
     unsigned num_free, max_free;
     uint64_t used_bytes;
     uint64_t kept_bytes; /* of buffers that nobody has, with what was in them */
@@ -23,11 +29,14 @@ struct service_arena {
 
 /* 0, or -errno with a sentence. */
 int service_arena_open(struct service_arena *arena, struct nornic_error *why);
+/* Unmaps it and forgets what was handed out; programs keep their mapping. Also after a failed open. */
 void service_arena_close(struct service_arena *arena);
 
-/* From now on programs may write into the buffer at `bytes`, under `lock`, which lies in the arena: when it
- * is freed it is not handed out again before nobody holds that lock any more. */
-void service_arena_lend(struct service_arena *arena, const void *bytes, pthread_mutex_t *lock);
+/* From now on programs may write into the buffer at `bytes`, under `block->send_lock`, as long as
+ * `block->tx_lent_to` is `generation`. When it is freed that is taken back, and it is not handed out again
+ * before nobody holds that lock any more. */
+void service_arena_lend(struct service_arena *arena, const void *bytes, struct service_block *block,
+                        uint32_t generation);
 /* Where it lies, from the beginning of the memory. */
 uint64_t service_arena_offset(const struct service_arena *arena, const void *bytes);
 

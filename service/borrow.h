@@ -42,8 +42,7 @@ void borrow_forked(void);
 /* Whether the service has gone: every borrowed connection is reset then, and borrow_open() may find a new. */
 bool borrow_is_gone(void);
 /* A descriptor of this process that polls POLLHUP once the service has gone, for who sleeps on a waiter's
- * eventfd and would hear no more: of the epoll or poll beside it. -1: not open, or the service did not
- * answer in time and is asked no more. */
+ * eventfd and would hear no more: of the epoll or poll beside it. -1: not open. */
 int borrow_service_fd(void);
 
 /* Moves this process, with all its threads and the children it will have, into the service's cgroup, where
@@ -100,6 +99,8 @@ enum borrow_state borrow_state(const struct borrow *b);
 /* BORROW_TCP: a TCP socket of the same connection, the caller's to close; asks the service, once. Bytes of
  * CLC have been taken out of it. Or -errno. */
 int borrow_tcp_fd(struct borrow *b);
+/* For this process it is as good as reset from now on: its TCP socket cannot be had. */
+void borrow_give_up(struct borrow *b);
 /* The TCP socket beside a connection in any state, for getsockname(), getpeername(), getsockopt() that TCP
  * answers: the caller's to close. Or -errno. */
 int borrow_beside_fd(struct borrow *b);
@@ -122,10 +123,22 @@ size_t borrow_unsent(const struct borrow *b);
 bool borrow_at_mark(const struct borrow *b);
 
 /* What a program sets while it runs: TCP_NODELAY, TCP_CORK, SO_OOBINLINE, SO_KEEPALIVE with TCP_KEEPIDLE,
- * SO_LINGER, SO_RCVTIMEO, SO_SNDTIMEO, SO_RCVLOWAT. They are the connection's, whoever shares it. */
-void borrow_set_options(struct borrow *b, const struct borrow_options *options);
+ * SO_LINGER, SO_RCVTIMEO, SO_SNDTIMEO, SO_RCVLOWAT. They are the connection's, whoever shares it: of
+ * `options` those that `which` names are set, and the others are as another process may have set them. */
+enum borrow_option {
+    BORROW_NODELAY = 1 << 0,
+    BORROW_CORK = 1 << 1,
+    BORROW_OOB_INLINE = 1 << 2,
+    BORROW_KEEPALIVE = 1 << 3,
+    BORROW_KEEPIDLE = 1 << 4,
+    BORROW_LINGER = 1 << 5,
+    BORROW_RCVTIMEO = 1 << 6,
+    BORROW_SNDTIMEO = 1 << 7,
+};
+void borrow_set_options(struct borrow *b, const struct borrow_options *options, unsigned which);
 void borrow_get_options(const struct borrow *b, struct borrow_options *options);
 void borrow_set_rcvlowat(struct borrow *b, int bytes);
+int borrow_rcvlowat(const struct borrow *b);
 /* O_NONBLOCK is the open file's, so that all who share the connection share it: cached here. */
 void borrow_set_nonblocking(struct borrow *b, bool on);
 bool borrow_is_nonblocking(const struct borrow *b);
@@ -141,21 +154,29 @@ uint32_t borrow_out_edges(const struct borrow *b);
 
 /* Sleeps until one of `events` (POLLIN, POLLOUT, ...) or an error is there, or the connection is neither in
  * BORROW_NEGOTIATING nor in BORROW_SMCR (0 at once), `deadline_ns` (CLOCK_MONOTONIC; UINT64_MAX: none) has
- * passed, or a signal came: 0, -EAGAIN, -EINTR. Without a deadline the kernel begins it anew after a handler
- * with SA_RESTART, as it does a blocking call of a socket. A cancellation point. */
-int borrow_wait(struct borrow *b, unsigned events, uint64_t deadline_ns);
+ * passed, or a signal came: 0, -EAGAIN, -EINTR. POLLIN is there when a read would find `bytes` (1: any), or
+ * all that it can get at a time, or the end; SO_RCVLOWAT makes no difference to that. Without a deadline the
+ * kernel begins it anew after a handler with SA_RESTART, as it does a blocking call of a socket. A
+ * cancellation point. */
+int borrow_wait(struct borrow *b, unsigned events, size_t bytes, uint64_t deadline_ns);
 
 /* A waiter hears of many connections, for poll(), select() and epoll. */
 struct borrow_waiter;
 /* NULL: no memory, no descriptor, no place. */
 struct borrow_waiter *borrow_waiter_new(void);
+/* Gives its place back to the service and closes its eventfd; nobody sleeps with it any more. */
 void borrow_waiter_free(struct borrow_waiter *w);
 /* The eventfd that is readable after a wake-up; for the kernel's epoll or poll beside other descriptors. */
 int borrow_waiter_fd(const struct borrow_waiter *w);
 /* Whether the service that it was made with has gone: it hears no more, though the next may be open. */
 bool borrow_waiter_is_gone(const struct borrow_waiter *w);
-/* `w` hears of `b`; its first news is there at once. 0 or -ENOSPC: too many watch this connection. */
+/* Whether the service lives and has dropped it, with the connection of this process to it: it hears no more,
+ * and another, to be made, has to watch in its place. Its eventfd was written then. */
+bool borrow_waiter_is_dropped(const struct borrow_waiter *w);
+/* `w` hears of `b`; its first news is there at once. 0; -ENOSPC: too many watch this connection; -EXDEV: it
+ * is not one of the service's that `w` hears of, or `w` was dropped. */
 int borrow_watch(struct borrow_waiter *w, struct borrow *b);
+/* `w` hears of `b` no more, but for news that are there already. Nothing, if it did not watch it. */
 void borrow_unwatch(struct borrow_waiter *w, struct borrow *b);
 /* Connections with news since they were taken last, at most `max`: how many. No system call. */
 unsigned borrow_take_news(struct borrow_waiter *w, struct borrow **out, unsigned max);

@@ -28,6 +28,7 @@ static const char *const why_not[] = {
 int borrow_lock(pthread_mutex_t *lock)
 {
     int err = pthread_mutex_lock(lock);
+    atomic_thread_fence(memory_order_seq_cst); /* who frees the buffer looks at the lock behind tx_lent_to */
     if (err != EOWNERDEAD)
         return -err;
     /* Whoever died here had moved a position, with all that belongs to it, or had not. */
@@ -100,10 +101,12 @@ static uint32_t option_bits(const struct borrow_options *o)
            (o->is_oob_inline ? SERVICE_OOB_INLINE : 0) | (o->is_keepalive ? SERVICE_KEEPALIVE : 0);
 }
 
-static void set_times(struct service_block *block, const struct borrow_options *o)
+static void set_times(struct service_block *block, const struct borrow_options *o, unsigned which)
 {
-    atomic_store(&block->rcvtimeo_ns, o->rcvtimeo_ns);
-    atomic_store(&block->sndtimeo_ns, o->sndtimeo_ns);
+    if (which & BORROW_RCVTIMEO)
+        atomic_store(&block->rcvtimeo_ns, o->rcvtimeo_ns);
+    if (which & BORROW_SNDTIMEO)
+        atomic_store(&block->sndtimeo_ns, o->sndtimeo_ns);
 }
 
 int borrow_begin(int tcp_fd, enum borrow_role role, const struct borrow_options *options, struct borrow **out,
@@ -122,7 +125,7 @@ int borrow_begin(int tcp_fd, enum borrow_role role, const struct borrow_options 
     int fds[SERVICE_MAX_FDS];
     if (!service)
         return -ENOTCONN;
-    int err = borrow_ask(&request, tcp_fd, &answer, fds);
+    int err = borrow_ask(service, &request, tcp_fd, &answer, fds);
     if (err)
         return err;
     if (answer.result > 0)
@@ -130,7 +133,7 @@ int borrow_begin(int tcp_fd, enum borrow_role role, const struct borrow_options 
     struct borrow *b =
         answer.result == 0 && fds[0] >= 0 ? get(service, answer.number, answer.generation) : NULL;
     if (b) {
-        set_times(b->block, options);
+        set_times(b->block, options, BORROW_RCVTIMEO | BORROW_SNDTIMEO);
         *out = b;
         *outer_fd = fds[0];
         return 0;
@@ -193,7 +196,7 @@ static int ask_for_tcp(const struct borrow *b, enum service_what what)
     struct service_request request = {.what = what, .number = b->slot, .generation = b->generation};
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
-    int err = borrow_ask(&request, -1, &answer, fds);
+    int err = borrow_ask(b->service, &request, -1, &answer, fds);
     if (err)
         return err;
     return answer.result ? answer.result : fds[0] >= 0 ? fds[0] : -EPROTO;
@@ -202,6 +205,11 @@ static int ask_for_tcp(const struct borrow *b, enum service_what what)
 int borrow_tcp_fd(struct borrow *b)
 {
     return ask_for_tcp(b, SERVICE_TCP);
+}
+
+void borrow_give_up(struct borrow *b)
+{
+    b->is_given_up = true;
 }
 
 int borrow_beside_fd(struct borrow *b)
@@ -218,17 +226,28 @@ int borrow_take_error(struct borrow *b)
 
 /* --- options --- */
 
-void borrow_set_options(struct borrow *b, const struct borrow_options *options)
+/* The bits of service_block.options that `which` names. */
+static uint32_t bits_of(unsigned which)
+{
+    return option_bits(&(struct borrow_options){.is_nodelay = which & BORROW_NODELAY,
+                                                .is_corked = which & BORROW_CORK,
+                                                .is_oob_inline = which & BORROW_OOB_INLINE,
+                                                .is_keepalive = which & BORROW_KEEPALIVE});
+}
+
+void borrow_set_options(struct borrow *b, const struct borrow_options *options, unsigned which)
 {
     struct service_block *block = b->block;
-    const uint32_t kept = SERVICE_NONBLOCKING;
     uint32_t linger_s = options->linger_s < 0 ? SERVICE_NO_LINGER : (uint32_t)options->linger_s;
-    set_times(block, options);
-    bool is_news = atomic_exchange(&block->keepidle_s, options->keepidle_s) != options->keepidle_s;
-    is_news |= atomic_exchange(&block->linger_s, linger_s) != linger_s;
+    bool is_news = false;
+    set_times(block, options, which);
+    if (which & BORROW_KEEPIDLE)
+        is_news |= atomic_exchange(&block->keepidle_s, options->keepidle_s) != options->keepidle_s;
+    if (which & BORROW_LINGER)
+        is_news |= atomic_exchange(&block->linger_s, linger_s) != linger_s;
     uint32_t old = atomic_load(&block->options), bits;
     do
-        bits = (old & kept) | option_bits(options);
+        bits = (old & ~bits_of(which)) | (option_bits(options) & bits_of(which));
     while (!atomic_compare_exchange_weak(&block->options, &old, bits));
     is_news |= ((old ^ bits) & ~(uint32_t)SERVICE_NODELAY) != 0;
     /* Of TCP_NODELAY it sees when it looks at bytes; only those that are gathered already it is to hear for.
@@ -256,6 +275,12 @@ void borrow_set_rcvlowat(struct borrow *b, int bytes)
     atomic_store(&b->block->rcvlowat, bytes > 0 ? (uint32_t)bytes : 1);
 }
 
+int borrow_rcvlowat(const struct borrow *b)
+{
+    uint32_t bytes = atomic_load(&b->block->rcvlowat);
+    return bytes < INT_MAX ? (int)bytes : INT_MAX;
+}
+
 void borrow_set_nonblocking(struct borrow *b, bool on)
 {
     if (on)
@@ -275,7 +300,9 @@ int borrow_shutdown(struct borrow *b, int how)
         return -EINVAL;
     if (borrow_state(b) == BORROW_RESET)
         return -ENOTCONN;
-    atomic_fetch_or(&b->block->shut, how == SHUT_RD ? 1 : how == SHUT_WR ? 2 : 3);
+    atomic_fetch_or(&b->block->shut, how == SHUT_RD   ? SERVICE_SHUT_READ
+                                     : how == SHUT_WR ? SERVICE_SHUT_WRITE
+                                                      : SERVICE_SHUT_READ | SERVICE_SHUT_WRITE);
     borrow_ring(b);
     return 0;
 }

@@ -12,8 +12,6 @@
 
 #include "service/borrow_inner.h"
 
-#define SHUT_READ  1u
-#define SHUT_WRITE 2u
 /* Of a long copy the service hears so often: the first bytes are on their way while the rest is copied. */
 #define PIECE_BYTES 32768u
 
@@ -68,10 +66,12 @@ static ssize_t broken(struct borrow *b, ssize_t then)
 
 /* --- sending --- */
 
-static size_t room_of(const struct service_block *block)
+static size_t room_of(const struct borrow *b)
 {
-    uint64_t used = atomic_load_explicit(&block->head, memory_order_relaxed) -
-                    atomic_load_explicit(&block->acked, memory_order_acquire);
+    const struct service_block *block = b->block;
+    if (atomic_load(&block->tx_lent_to) != b->generation)
+        return 0;
+    uint64_t used = atomic_load_explicit(&block->head, memory_order_relaxed) - atomic_load(&block->acked);
     return used < block->tx_size ? block->tx_size - (size_t)used : 0;
 }
 
@@ -89,7 +89,7 @@ static ssize_t lose(struct borrow *b, size_t total)
 /* 0, or what the call returns. */
 static ssize_t why_no_send(struct borrow *b)
 {
-    bool is_shut = atomic_load(&b->block->shut) & SHUT_WRITE;
+    bool is_shut = atomic_load(&b->block->shut) & SERVICE_SHUT_WRITE;
     switch (borrow_state(b)) {
     case BORROW_NEGOTIATING:
         return is_shut ? -EPIPE : -EAGAIN;
@@ -127,7 +127,7 @@ static ssize_t send_locked(struct borrow *b, const struct iovec *iov, int n, int
     if (total == 0)
         return 0;
     char *ring = (char *)b->service->memory + block->tx_at;
-    while (done < total && (room = room_of(block)) > 0) {
+    while (done < total && (room = room_of(b)) > 0) {
         size_t part = min_of(min_of(total - done, room), PIECE_BYTES);
         bool is_last = done + part == total;
         copy(&from, ring, block->tx_size, atomic_load_explicit(&block->head, memory_order_relaxed), part,
@@ -228,7 +228,7 @@ static ssize_t recv_bytes(struct borrow *b, const struct iovec *iov, int n, int 
     size_t part = min_of(total_of(iov, n), there);
     struct place to = {.iov = iov};
     if (there == 0)
-        return has_ended || atomic_load(&block->shut) & SHUT_READ ? 0 : -EAGAIN;
+        return has_ended || atomic_load(&block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
     if (there > block->rx_size)
         return -ECONNRESET; /* no such thing can be, unless another program wrote there */
     if (!(flags & MSG_TRUNC))
@@ -247,7 +247,7 @@ static ssize_t recv_locked(struct borrow *b, const struct iovec *iov, int n, int
 {
     switch (borrow_state(b)) {
     case BORROW_NEGOTIATING:
-        return atomic_load(&b->block->shut) & SHUT_READ ? 0 : -EAGAIN;
+        return atomic_load(&b->block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
     case BORROW_TCP:
         return -EOPNOTSUPP;
     case BORROW_RESET:
@@ -284,21 +284,33 @@ bool borrow_at_mark(const struct borrow *b)
 
 /* --- what poll() sees --- */
 
+/* As TCP: a third of the buffer is free. Who is told that there is too little room hears of it when there is
+ * more, whether or not a send was refused: it may just have filled the buffer. So that is said before the
+ * room is looked at for the last time; the service writes the room first and looks at this then. */
+static bool has_room(const struct borrow *b)
+{
+    size_t enough = b->block->tx_size / 3;
+    if (room_of(b) >= enough)
+        return true;
+    atomic_store(&b->block->wants_room, 1);
+    return room_of(b) >= enough;
+}
+
 static unsigned smcr_levels(const struct borrow *b)
 {
     const struct service_block *block = b->block;
     uint32_t flags = atomic_load(&block->flags), shut = atomic_load(&block->shut);
-    size_t readable = borrow_readable(b), room = room_of(block);
+    size_t readable = borrow_readable(b);
     unsigned levels = 0;
-    if (flags & SERVICE_RX_ENDED || shut & SHUT_READ)
+    if (flags & SERVICE_RX_ENDED || shut & SERVICE_SHUT_READ)
         levels |= POLLIN | POLLRDHUP;
     if (readable >= atomic_load(&block->rcvlowat) || (readable > 0 && readable >= block->rx_size))
         levels |= POLLIN;
-    if (room >= block->tx_size / 3 || flags & SERVICE_WRITE_CLOSED || shut & SHUT_WRITE)
+    if (flags & SERVICE_WRITE_CLOSED || shut & SERVICE_SHUT_WRITE || has_room(b))
         levels |= POLLOUT;
     if (borrow_has_urgent(b))
         levels |= POLLPRI;
-    if (levels & POLLRDHUP && shut & SHUT_WRITE)
+    if (levels & POLLRDHUP && shut & SERVICE_SHUT_WRITE)
         levels |= POLLHUP;
     return levels;
 }

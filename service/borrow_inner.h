@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of the program's half share: borrow_open.c (the service), borrow_conn.c (a connection's
  * beginning and its options), borrow_data.c (its bytes), borrow_wait.c (waiting). They need the C library
- * and nothing of nornic but base/high_fd.h, which is inline: they are part of the library that is
- * preloaded. */
+ * and nothing of nornic but what is inline in base/: they are part of the library that is preloaded. */
 #ifndef NORNIC_SERVICE_BORROW_INNER_H
 #define NORNIC_SERVICE_BORROW_INNER_H
 
@@ -12,6 +11,7 @@
 /* A service as this process knows it. Never freed: connections of one that has gone still name it. */
 struct borrow_service {
     void *memory;
+    pthread_mutex_t *life; /* service_life() of this process */
     int doorbell; /* the eventfd that wakes it; for good, since threads may be about to write to it */
     int pid;
     struct borrow *by_slot[SERVICE_CONNS]; /* those that this process has */
@@ -22,19 +22,20 @@ struct borrow {
     struct service_block *block;
     uint32_t slot, generation;
     unsigned refs;
+    _Atomic bool is_given_up; /* borrow_give_up() */
     struct borrow *next_free;
 };
 
 /* The kernel says so, in the memory. */
 static inline bool borrow_has_died(const struct borrow_service *service)
 {
-    return !service_lock_is_held(&((struct service_head *)service->memory)->alive);
+    return !service_lock_is_held(service->life);
 }
 
 /* It is still the connection that this process borrowed. */
 static inline bool borrow_is_lent(const struct borrow *b)
 {
-    return !borrow_has_died(b->service) &&
+    return !borrow_has_died(b->service) && !b->is_given_up &&
            atomic_load_explicit(&b->block->generation, memory_order_acquire) == b->generation;
 }
 
@@ -42,10 +43,12 @@ static inline bool borrow_is_lent(const struct borrow *b)
 
 /* The service that is open; NULL: none. */
 struct borrow_service *borrow_service(void);
-/* Asks the service one thing and waits for the answer, five seconds at most. `fd` goes with it (-1: none);
- * what comes with the answer into `fds` (SERVICE_MAX_FDS, -1: none), close-on-exec. 0: `*answer` is there;
- * or -errno. */
-int borrow_ask(struct service_request *request, int fd, struct service_answer *answer, int *fds);
+/* Asks the service `of` one thing and waits for the answer, five seconds at most. `fd` goes with it (-1:
+ * none); what comes with the answer into `fds` (SERVICE_MAX_FDS, -1: none), close-on-exec. A connection to
+ * it that has failed is made anew. 0: `*answer` is there; or -errno: -ENOTCONN: it was not asked, as it has
+ * gone, or cannot be reached; -ETIMEDOUT: what it answers later is given back. */
+int borrow_ask(struct borrow_service *of, struct service_request *request, int fd,
+               struct service_answer *answer, int *fds);
 /* In the child of fork(): lets go of what is the parent's. */
 void borrow_forget_control(void);
 

@@ -21,6 +21,8 @@ static struct {
     pthread_mutex_t lock; /* of a question with its answer */
     int fd;               /* -1: not open */
     int spare_fd;         /* in reserve, for an answer's where the process may have no other; -1: none */
+    uint32_t last_id;     /* of a request */
+    char path[sizeof((struct sockaddr_un *)NULL)->sun_path]; /* where it was opened; empty: nowhere yet */
     _Atomic(struct borrow_service *) service;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .spare_fd = -1};
 
@@ -126,31 +128,53 @@ static int get(int control, struct service_answer *answer, int *fds)
     return 0;
 }
 
-/* A service that did not answer in time is not asked again: its late answer would be taken for another
- * one's. */
-static int ask_locked(struct service_request *request, int fd, struct service_answer *answer, int *fds)
+static int put_numbered(struct service_request *request, int fd)
 {
     request->magic = SERVICE_MAGIC;
     request->version = SERVICE_VERSION;
+    request->id = ++process.last_id;
+    return put(process.fd, request, fd);
+}
+
+/* An answer that came when nobody waited for it any more: what it gives is given back. A connection ends with
+ * its descriptor; a waiter has to be said. */
+static void give_back(const struct service_answer *late, int *fds)
+{
+    struct service_request request = {
+        .what = SERVICE_NO_WAITER, .number = late->number, .generation = late->generation};
+    close_fds(fds);
+    if (late->what == SERVICE_WAITER && late->result == 0)
+        (void)put_numbered(&request, -1); /* nor is that answer waited for */
+}
+
+static int get_for(uint32_t id, struct service_answer *answer, int *fds)
+{
+    for (;;) {
+        int err = get(process.fd, answer, fds);
+        if (err || answer->id == id)
+            return err;
+        give_back(answer, fds);
+    }
+}
+
+/* A service that does not answer in time may do so later, and keeps what it has for this process meanwhile:
+ * the connection to it stays. */
+static int ask_locked(struct service_request *request, int fd, struct service_answer *answer, int *fds)
+{
     for (unsigned i = 0; i < SERVICE_MAX_FDS; i++)
         fds[i] = -1;
     if (process.fd < 0)
         return -ENOTCONN;
-    /* A packet goes whole or not at all: one that did not go was not asked. */
-    int err = put(process.fd, request, fd) == 0 ? get(process.fd, answer, fds) : -ENOTCONN;
+    int err = put_numbered(request, fd);
+    bool was_asked = err == 0; /* a packet goes whole or not at all */
+    if (!err)
+        err = get_for(request->id, answer, fds);
     if (!err)
         return 0;
     close_fds(fds);
-    close_control();
-    return err;
-}
-
-int borrow_ask(struct service_request *request, int fd, struct service_answer *answer, int *fds)
-{
-    pthread_mutex_lock(&process.lock);
-    int err = ask_locked(request, fd, answer, fds);
-    pthread_mutex_unlock(&process.lock);
-    return err;
+    if (err != -ETIMEDOUT)
+        close_control();
+    return was_asked ? err : -ENOTCONN;
 }
 
 /* --- its beginning --- */
@@ -202,6 +226,7 @@ static int take_in(const struct service_answer *hello, const int *fds, struct bo
     }
     /* A core of the program is to hold what is the program's. */
     madvise(service->memory, SERVICE_BYTES, MADV_DONTDUMP);
+    service->life = service_life(service->memory, getpid());
     service->doorbell = high_fd(fds[1]);
     service->pid = hello->pid;
     *out = service;
@@ -220,10 +245,13 @@ static int open_locked(const char *path)
     int fd = connect_to(path);
     if (fd < 0)
         return fd;
+    memcpy(process.path, path, strlen(path) + 1); /* connect_to() has looked at its length */
     process.fd = fd;
     int err = ask_locked(&request, -1, &answer, fds);
-    if (err)
+    if (err) {
+        close_control(); /* without the hello nothing else is to be asked */
         return err;
+    }
     /* After a fork: what the parent has mapped is mapped here. */
     bool is_same = before && !borrow_has_died(before) && before->pid == answer.pid;
     err = is_same ? 0 : take_in(&answer, fds, &service);
@@ -238,6 +266,19 @@ static int open_locked(const char *path)
     return err;
 }
 
+int borrow_ask(struct borrow_service *of, struct service_request *request, int fd,
+               struct service_answer *answer, int *fds)
+{
+    pthread_mutex_lock(&process.lock);
+    if (process.fd < 0 && process.path[0] && !borrow_has_died(of))
+        (void)open_locked(process.path);
+    int err = -ENOTCONN;
+    if (of == borrow_service() && !borrow_has_died(of))
+        err = ask_locked(request, fd, answer, fds);
+    pthread_mutex_unlock(&process.lock);
+    return err;
+}
+
 int borrow_open(const char *path)
 {
     pthread_mutex_lock(&process.lock);
@@ -249,7 +290,10 @@ int borrow_open(const char *path)
 void borrow_forget_control(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    struct borrow_service *service = borrow_service();
     process.lock = fresh; /* whoever had it is in the parent */
+    if (service)
+        service->life = service_life(service->memory, getpid());
     close_control();
 }
 
@@ -264,7 +308,8 @@ int borrow_enter(void)
     struct service_request request = {.what = SERVICE_ENTER};
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
-    int err = borrow_ask(&request, -1, &answer, fds);
+    struct borrow_service *service = borrow_service();
+    int err = service ? borrow_ask(service, &request, -1, &answer, fds) : -ENOTCONN;
     return err ? err : answer.result;
 }
 

@@ -3,8 +3,9 @@
  *
  * Who waits on a futex also waits for the service's death: on the word of the mutex that the service holds
  * while it lives. The kernel marks it when the holder dies, whatever of, and wakes one of those that wait
- * there, who wakes the rest. So no wait needs a bound of its own, which would end calls that a signal
- * handler interrupts though it asks for them to be begun anew (SA_RESTART: signal(7)). */
+ * there, who wakes the rest; each process has a word of its own. So no wait needs a bound of its own, which
+ * would end calls that a signal handler interrupts though it asks for them to be begun anew (SA_RESTART:
+ * signal(7)). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/high_fd.h"
+#include "base/now.h"
 #include "service/borrow_inner.h"
 
 #define NS_PER_S   UINT64_C(1000000000)
@@ -38,13 +40,6 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static void wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -60,7 +55,7 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
         return 0;
     long n = syscall(SYS_futex_waitv, both, 2, 0, limit, CLOCK_MONOTONIC);
     if (n < 0 && errno == ENOSYS) {
-        uint64_t bound_ns = now_ns() + LOOK_AGAIN;
+        uint64_t bound_ns = base_now_ns() + LOOK_AGAIN;
         until = timespec_of(bound_ns < deadline_ns ? bound_ns : deadline_ns);
         n = syscall(SYS_futex, seq, FUTEX_WAIT_BITSET, seen, &until, NULL, FUTEX_BITSET_MATCH_ANY);
         if (n < 0 && errno == ETIMEDOUT && bound_ns < deadline_ns)
@@ -74,8 +69,7 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
 /* The place where the C library's own calls are cancelled. */
 static int sleep_cancellably(struct borrow *b, uint32_t seen, uint64_t deadline_ns)
 {
-    struct service_head *head = b->service->memory;
-    _Atomic uint32_t *alive = service_lock_word(&head->alive);
+    _Atomic uint32_t *alive = service_lock_word(b->service->life);
     int type;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
     int err = sleep_on(&b->block->seq, seen, alive, deadline_ns);
@@ -85,30 +79,39 @@ static int sleep_cancellably(struct borrow *b, uint32_t seen, uint64_t deadline_
     return err;
 }
 
-static bool is_there(const struct borrow *b, unsigned events)
+/* Of bytes that are waited for: a read takes no more than there is room for, and stops before an urgent
+ * byte. */
+static bool has_bytes(const struct borrow *b, size_t bytes)
 {
-    enum borrow_state state = borrow_state(b);
-    return (state != BORROW_NEGOTIATING && state != BORROW_SMCR) ||
-           borrow_levels(b) & (events | POLLERR | POLLHUP);
+    uint64_t from = borrow_read_from(b), until = borrow_read_until(b, from);
+    return until - from >= bytes || until - from >= b->block->rx_size ||
+           (until > from && atomic_load(&b->block->mark) == until);
 }
 
-int borrow_wait(struct borrow *b, unsigned events, uint64_t deadline_ns)
+static bool is_there(const struct borrow *b, unsigned events, size_t bytes)
+{
+    enum borrow_state state = borrow_state(b);
+    if (state != BORROW_NEGOTIATING && state != BORROW_SMCR)
+        return true;
+    unsigned levels = borrow_levels(b);
+    if (state == BORROW_SMCR && events & POLLIN && !(levels & POLLRDHUP))
+        levels = has_bytes(b, bytes) ? levels | POLLIN : levels & ~(unsigned)POLLIN;
+    return levels & (events | POLLERR | POLLHUP);
+}
+
+int borrow_wait(struct borrow *b, unsigned events, size_t bytes, uint64_t deadline_ns)
 {
     struct service_block *block = b->block;
     for (;;) {
         uint32_t seen = atomic_load(&block->seq);
-        if (is_there(b, events))
+        if (is_there(b, events, bytes))
             return 0;
-        if (events & POLLOUT && !atomic_load(&block->wants_room)) {
-            atomic_store(&block->wants_room, 1);
-            borrow_ring(b);
-        }
         atomic_store(&block->is_waited_for, 1);
-        if (is_there(b, events))
+        if (is_there(b, events, bytes))
             return 0;
         int err = sleep_cancellably(b, seen, deadline_ns);
         if (err)
-            return is_there(b, events) ? 0 : err;
+            return is_there(b, events, bytes) ? 0 : err;
     }
 }
 
@@ -126,7 +129,7 @@ static int ask_for_place(struct borrow_waiter *w)
     struct service_request request = {.what = SERVICE_WAITER};
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
-    int err = borrow_ask(&request, w->fd, &answer, fds);
+    int err = borrow_ask(w->service, &request, w->fd, &answer, fds);
     if (!err)
         err = answer.result;
     if (err || answer.number >= SERVICE_WAITERS)
@@ -152,14 +155,20 @@ struct borrow_waiter *borrow_waiter_new(void)
     return NULL;
 }
 
+/* Else the number is another's by now, maybe of the next service. */
+static bool has_place(const struct borrow_waiter *w)
+{
+    return !borrow_has_died(w->service) && atomic_load(&w->shared->generation) == w->generation;
+}
+
 void borrow_waiter_free(struct borrow_waiter *w)
 {
     struct service_request request = {
         .what = SERVICE_NO_WAITER, .number = w->number, .generation = w->generation};
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
-    if (!borrow_has_died(w->service))           /* the next one has given the number to another */
-        borrow_ask(&request, -1, &answer, fds); /* one that does not answer frees it with the process */
+    if (has_place(w)) /* one that does not answer frees it later, or with the process */
+        borrow_ask(w->service, &request, -1, &answer, fds);
     close(w->fd);
     free(w);
 }
@@ -172,6 +181,11 @@ int borrow_waiter_fd(const struct borrow_waiter *w)
 bool borrow_waiter_is_gone(const struct borrow_waiter *w)
 {
     return borrow_has_died(w->service);
+}
+
+bool borrow_waiter_is_dropped(const struct borrow_waiter *w)
+{
+    return !borrow_has_died(w->service) && !has_place(w);
 }
 
 /* An entry of a waiter that is no more may be taken. */
@@ -187,7 +201,7 @@ static bool is_free(const struct borrow_waiter *w, uint32_t watch)
 int borrow_watch(struct borrow_waiter *w, struct borrow *b)
 {
     uint32_t own = service_watch(w->number, w->generation);
-    if (w->service != b->service)
+    if (w->service != b->service || borrow_waiter_is_dropped(w))
         return -EXDEV;
     for (unsigned i = 0; i < SERVICE_WATCHES; i++)
         if (atomic_load(&b->block->watch[i]) == own)
@@ -215,7 +229,7 @@ unsigned borrow_take_news(struct borrow_waiter *w, struct borrow **out, unsigned
 {
     uint32_t slots[64];
     unsigned count = 0, n;
-    while (count < max &&
+    while (has_place(w) && count < max &&
            (n = service_bits_take(&w->shared->news, slots, max - count < 64 ? max - count : 64)) > 0)
         for (unsigned i = 0; i < n; i++) {
             struct borrow *b = __atomic_load_n(&w->service->by_slot[slots[i]], __ATOMIC_ACQUIRE);
@@ -225,19 +239,28 @@ unsigned borrow_take_news(struct borrow_waiter *w, struct borrow **out, unsigned
     return count;
 }
 
+/* The next waiter of this place may have said so meanwhile. */
+static void no_more_asleep(struct borrow_waiter *w)
+{
+    uint32_t own = w->generation;
+    atomic_compare_exchange_strong(&w->shared->asleep, &own, 0);
+}
+
 bool borrow_about_to_sleep(struct borrow_waiter *w)
 {
-    atomic_store(&w->shared->is_asleep, 1);
-    if (!service_bits_any(&w->shared->news) && !borrow_has_died(w->service))
+    if (!has_place(w))
+        return false;
+    atomic_store(&w->shared->asleep, w->generation);
+    if (!service_bits_any(&w->shared->news) && has_place(w))
         return true;
-    atomic_store(&w->shared->is_asleep, 0);
+    no_more_asleep(w);
     return false;
 }
 
 void borrow_awake(struct borrow_waiter *w)
 {
     uint64_t times;
-    atomic_store(&w->shared->is_asleep, 0);
+    no_more_asleep(w);
     ssize_t got = read(w->fd, &times, sizeof times);
     (void)got; /* EAGAIN: it was not written */
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -69,7 +70,7 @@ static bool put(int to, const struct service_answer *answer, const int *fds, uns
 
 /* --- what is asked --- */
 
-/* Its turn to be told which: an answer, with descriptors that stay ours but for those in `given`. */
+/* An answer, with descriptors that stay ours, but for `given`. */
 struct reply {
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
@@ -131,9 +132,20 @@ static void tcp_socket(struct service *service, const struct service_request *re
     } else if (request->what == SERVICE_TCP && atomic_load(&loan->block->state) != BORROW_TCP) {
         r->answer.result = -EBUSY;
     } else {
+        loan->sock->is_handed_over |= request->what == SERVICE_TCP;
         r->fds[0] = loan->sock->tcp_fd;
         r->num_fds = 1;
     }
+}
+
+/* What else a program sends may block whoever writes to it. */
+static bool is_eventfd(int fd)
+{
+    static const char what[] = "anon_inode:[eventfd]";
+    char path[32], name[sizeof what];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t len = readlink(path, name, sizeof name);
+    return len == (ssize_t)sizeof what - 1 && memcmp(name, what, sizeof what - 1) == 0;
 }
 
 static void new_waiter(struct service *service, struct service_client *client, int *fd, struct reply *r)
@@ -141,8 +153,9 @@ static void new_waiter(struct service *service, struct service_client *client, i
     uint32_t number = 0;
     while (number < SERVICE_WAITERS && service->ears[number].owner)
         number++;
-    if (*fd < 0 || number == SERVICE_WAITERS) {
-        r->answer.result = *fd < 0 ? -EBADF : -ENOSPC;
+    bool can_ring = *fd >= 0 && is_eventfd(*fd);
+    if (!can_ring || number == SERVICE_WAITERS) {
+        r->answer.result = can_ring ? -ENOSPC : -EBADF;
         return;
     }
     struct service_waiter *waiter = service_waiter_at(service->arena.memory, number);
@@ -150,18 +163,18 @@ static void new_waiter(struct service *service, struct service_client *client, i
     memset(waiter, 0, sizeof *waiter);
     generation += generation % 2 ? 2 : 1; /* odd, whatever a program made of it */
     atomic_store(&waiter->generation, generation);
-    /* Whoever has the eventfd may take away that it does not block; we do not. */
-    fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) | O_NONBLOCK);
     service->ears[number] = (struct service_ear){.owner = client, .fd = high_fd(*fd)};
     *fd = -1;
     r->answer.number = number;
     r->answer.generation = generation;
 }
 
+/* Whoever sleeps with it wakes, and sees that the place is no more its own. */
 static void drop_ear(struct service *service, uint32_t number)
 {
     struct service_waiter *waiter = service_waiter_at(service->arena.memory, number);
     atomic_store(&waiter->generation, (atomic_load(&waiter->generation) | 1) + 1);
+    service_ring_ear(&service->ears[number]);
     close(service->ears[number].fd);
     service->ears[number] = (struct service_ear){.fd = -1};
 }
@@ -169,7 +182,9 @@ static void drop_ear(struct service *service, uint32_t number)
 static void no_waiter(struct service *service, const struct service_client *client,
                       const struct service_request *request, struct reply *r)
 {
-    if (request->number < SERVICE_WAITERS && service->ears[request->number].owner == client)
+    bool is_own = request->number < SERVICE_WAITERS && service->ears[request->number].owner == client;
+    if (is_own && atomic_load(&service_waiter_at(service->arena.memory, request->number)->generation) ==
+                      request->generation)
         drop_ear(service, request->number);
     else
         r->answer.result = -EINVAL;
@@ -219,6 +234,8 @@ void service_client_on_event(struct service *service, struct service_client *cli
     int fd;
     enum got got = get(client->fd, &request, &fd);
     if (got == GOT_REQUEST) {
+        r.answer.what = request.what;
+        r.answer.id = request.id;
         answer(service, client, &request, &fd, &r);
         got = put(client->fd, &r.answer, r.fds, r.num_fds) ? GOT_REQUEST : GOT_END;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What programs and the service say to each other by a UNIX socket (SOCK_SEQPACKET): a request, with a
  * descriptor or none, and its answer, with up to SERVICE_MAX_FDS. Each is one packet of exactly its struct.
- * A program asks one thing at a time; the service ends a connection that says anything else. */
+ * Answers come in the order of the requests, and bear their numbers: a program that did not wait for one
+ * knows it when it comes. The service ends a connection that says anything else, or takes no answers. */
 #ifndef NORNIC_SERVICE_CONTROL_H
 #define NORNIC_SERVICE_CONTROL_H
 
@@ -51,6 +52,7 @@ struct service_begin {
 
 struct service_request {
     uint32_t what; /* enum service_what */
+    uint32_t id;   /* of this request, among those of its connection */
     uint32_t magic, version;
     uint32_t number; /* slot or waiter */
     uint32_t generation;
@@ -58,6 +60,7 @@ struct service_request {
 };
 
 struct service_answer {
+    uint32_t what, id; /* those of the request */
     int32_t result; /* 0, -errno; SERVICE_BEGIN: 1 stays plain TCP; 2: likewise, but the peer waits for CLC */
     uint32_t number; /* slot, waiter, or enum service_why_not */
     uint32_t generation;

@@ -49,6 +49,7 @@ struct service_loan {
     uint32_t seen_keepidle_s, seen_linger_s;
     uint64_t cross_ns; /* until then its TCP socket is not handed over; 0: it may be */
     bool has_rings;    /* the block says where the buffers lie */
+    bool must_push;    /* an option was set that sends what is gathered */
 };
 
 struct service {
@@ -90,6 +91,10 @@ static inline int service_watch_fd(struct service_source *source, enum service_k
 /* There is news of a connection, and it stands in its block: who waits for it is woken by the next
  * service_wake_all(). */
 void service_wake(struct service_loan *loan);
+/* Writes a waiter's eventfd; empties the doorbell's. Programs have them, too, and may have taken away that
+ * they do not block: the service never waits there. */
+void service_ring_ear(const struct service_ear *ear);
+void service_empty(int doorbell);
 /* Wakes all whom news came for. Before the service sleeps. */
 void service_wake_all(struct service *service);
 
@@ -115,9 +120,11 @@ struct service_loan *service_loan_find(struct service *service, uint32_t slot, u
 
 /* Watches for programs that connect, now or, where the kernel has no room for it, soon. 0 or -errno. */
 int service_client_listen(struct service *service);
+/* A program has connected: it is taken in, or, another user's, refused. */
 void service_client_accept(struct service *service);
 /* A packet has come, or the end. */
 void service_client_on_event(struct service *service, struct service_client *client);
+/* The end of its connection, and of what hears for it. What it has borrowed lives on. */
 void service_client_drop(struct service *service, struct service_client *client);
 
 #endif

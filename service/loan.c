@@ -24,10 +24,9 @@
 #include "sock/addrs.h"
 #include "sock/ports.h"
 
-#define SHUT_WRITE 2u
+#define CROSS_NS NS_PER_S /* the peer's Decline is there by then, if it sent one */
 /* Of the buffers of a program that did not say: TCP's grow by themselves, these cannot. The RMBE has one as
  * large that is smaller by what is not data in it. */
-#define CROSS_NS     NS_PER_S /* the peer's Decline is there by then, if it sent one */
 #define PRESET_BYTES ((256u << 10) - 64)
 
 /* --- whether it is lent --- */
@@ -132,6 +131,7 @@ static void init_block(struct service *service, uint32_t slot, const struct serv
     atomic_store(&b->mark, SERVICE_NO_MARK);
     atomic_store(&b->tell_at, UINT64_MAX);
     b->tx_size = b->rx_size = 0;
+    atomic_store(&b->tx_lent_to, 0);
     b->reason[0] = '\0';
     atomic_store(&b->head, 0);
     atomic_store(&b->urgent_end, 0);
@@ -206,6 +206,8 @@ static void take_options(struct service_loan *loan)
         setsockopt(loan->sock->tcp_fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     if ((bits ^ loan->seen_options) & SERVICE_KEEPALIVE || idle_s != loan->seen_keepidle_s)
         smcr_sock_apply_keepalive(loan->sock);
+    uint32_t set = bits & ~loan->seen_options, cleared = loan->seen_options & ~bits;
+    loan->must_push |= set & SERVICE_NODELAY || cleared & SERVICE_CORKED;
     loan->seen_options = bits;
     loan->seen_keepidle_s = idle_s;
     loan->seen_linger_s = linger_s;
@@ -256,6 +258,8 @@ int service_loan_begin(struct service *service, int tcp_fd, const struct service
         return err;
     }
     struct smcr_sock *s = loan->sock;
+    const int any = 1; /* of bytes is news, whatever SO_RCVLOWAT the program has set */
+    setsockopt(tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
     smcr_sock_ref(s);
     s->loan = loan;
     s->loan_pid = pid;
@@ -289,6 +293,7 @@ static void free_loan(struct service_loan *loan)
     service->loans[loan->slot] = NULL;
     service->num_loans--;
     end_generation(loan);
+    service_wake(loan); /* a thread may be in the middle of a call, though nobody has a number any more */
     put_slot(service, loan->slot);
     if (loan->inner >= 0) {
         smcr_rt_unwatch(loan->inner);
@@ -355,8 +360,11 @@ static int put_bytes(struct service_loan *loan, const struct smcr_rings *r)
     uint64_t urgent = atomic_load_explicit(&b->urgent_end, memory_order_relaxed);
     unsigned flags = core_flags(loan->seen_options, atomic_load_explicit(&b->has_more, memory_order_relaxed));
     int err = 0;
-    if (head == r->tx_head)
+    if (head == r->tx_head && !loan->must_push)
         return 0;
+    if (loan->must_push) /* once; as TCP does, also what is corked */
+        flags = SMCR_SEND_NODELAY;
+    loan->must_push = false;
     if (urgent > r->tx_head && urgent <= head) {
         err = smcr_conn_put(loan->sock->conn, urgent, SMCR_SEND_URGENT, smcr_rt.now_ns);
         if (err || urgent == head)
@@ -384,6 +392,16 @@ static void look_at_bytes(struct service_loan *loan)
         abort_loan(loan, "the program wrote impossible positions into the shared memory");
 }
 
+/* What a program that had not heard yet said of the ends goes to TCP, which has the bytes: as it is handed
+ * over, when all of CLC has gone before, or afterwards. */
+static void shut_tcp(const struct service_loan *loan)
+{
+    if (loan->seen_shut & SERVICE_SHUT_READ)
+        shutdown(loan->sock->tcp_fd, SHUT_RD);
+    if (loan->seen_shut & SERVICE_SHUT_WRITE)
+        shutdown(loan->sock->tcp_fd, SHUT_WR);
+}
+
 static void look_at_shut(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;
@@ -391,11 +409,13 @@ static void look_at_shut(struct service_loan *loan)
     if (shut == loan->seen_shut)
         return;
     loan->seen_shut = shut;
-    if (shut & SHUT_WRITE && !(s->shut & SMCR_SOCK_SHUT_WRITE)) {
+    if (shut & SERVICE_SHUT_WRITE && !(s->shut & SMCR_SOCK_SHUT_WRITE)) {
         s->shut |= SMCR_SOCK_SHUT_WRITE;
         if (s->state == SMCR_SOCK_SMCR && s->conn)
             smcr_conn_shutdown_write(s->conn, smcr_rt.now_ns);
     }
+    if (atomic_load(&loan->block->state) == BORROW_TCP)
+        shut_tcp(loan);
     smcr_sock_notify(s, POLLHUP); /* others who wait see it, too */
 }
 
@@ -464,7 +484,7 @@ static void tell_rings(struct service_loan *loan, const struct smcr_rings *r)
     b->rx_at = service_arena_offset(arena, r->rx_bytes);
     b->tx_size = r->tx_size_bytes;
     b->rx_size = r->rx_size_bytes;
-    service_arena_lend(arena, r->tx_bytes, &b->send_lock);
+    service_arena_lend(arena, r->tx_bytes, b, loan->generation);
 }
 
 /* Whether somebody is to hear of it. */
@@ -476,7 +496,7 @@ static bool tell_reader(struct service_loan *loan, const struct smcr_rings *r)
     uint32_t flags = (status.rx_ended ? SERVICE_RX_ENDED : 0) |
                      (status.write_closed ? SERVICE_WRITE_CLOSED : 0) |
                      (r->is_urgent_announced ? SERVICE_URGENT_ANNOUNCED : 0);
-    if (loan->seen_shut & SHUT_WRITE)
+    if (loan->seen_shut & SERVICE_SHUT_WRITE)
         flags &= ~(uint32_t)SERVICE_WRITE_CLOSED; /* by the program itself, which knows */
     bool is_news = atomic_load(&b->mark) != r->mark || atomic_load(&b->produced) != r->rx_produced ||
                    atomic_load(&b->flags) != flags;
@@ -513,6 +533,8 @@ static void tell_state(struct service_loan *loan, enum borrow_state state)
     struct service_block *b = loan->block;
     struct smcr_sock *s = loan->sock;
     snprintf(b->reason, sizeof b->reason, "%s", s->reason ? s->reason : "");
+    if (state == BORROW_TCP)
+        shut_tcp(loan);
     if (state == BORROW_RESET && s->error) {
         atomic_store(&b->error, s->error);
         s->error = 0;

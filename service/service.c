@@ -57,15 +57,12 @@ int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why)
 
 static void on_source(struct service *service, const struct service_source *source, uint32_t events)
 {
-    uint64_t times;
-    ssize_t got;
     switch (source->kind) {
     case SERVICE_STOP:
         service->is_stopping = true;
         break;
     case SERVICE_DOORBELL:
-        got = read(service->doorbell_fd, &times, sizeof times);
-        (void)got; /* EAGAIN: somebody has taken it */
+        service_empty(service->doorbell_fd);
         break;
     case SERVICE_LISTENER:
         service_client_accept(service);
@@ -238,12 +235,14 @@ static int make_memory(struct service *service, struct nornic_error *why)
         return err;
     service->head = service->arena.memory;
     service->head->version = SERVICE_VERSION;
-    service->head->bytes = SERVICE_BYTES;
     service->head->magic = SERVICE_MAGIC;
     make_fresh_lock(&service->fresh_lock);
-    service->head->alive = service->fresh_lock;
-    pthread_mutex_lock(&service->head->alive);
-    atomic_fetch_or(service_lock_word(&service->head->alive), SERVICE_LOCK_WAITERS);
+    for (unsigned i = 0; i < SERVICE_LIVES; i++) {
+        pthread_mutex_t *life = &service->head->lives[i];
+        *life = service->fresh_lock;
+        pthread_mutex_lock(life);
+        atomic_fetch_or(service_lock_word(life), SERVICE_LOCK_WAITERS);
+    }
     for (unsigned i = 0; i < SERVICE_CONNS; i++)
         service->free_slots[i] = (uint16_t)i;
     service->num_free = SERVICE_CONNS;
@@ -309,14 +308,16 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Programs see an end as they see a death, and those that sleep there wake. This thread gives the lock back
- * while its memory is mapped: the kernel could not mark it any more when the thread ends. */
+/* Programs see an end as they see a death, and those that sleep there wake. This thread gives the locks back
+ * while their memory is mapped: the kernel could not mark them any more when the thread ends. */
 static void end_life(struct service_head *head)
 {
-    _Atomic uint32_t *word = service_lock_word(&head->alive);
-    pthread_mutex_unlock(&head->alive);
-    atomic_store(word, SERVICE_LOCK_DIED);
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    for (unsigned i = 0; i < SERVICE_LIVES; i++) {
+        _Atomic uint32_t *word = service_lock_word(&head->lives[i]);
+        pthread_mutex_unlock(&head->lives[i]);
+        atomic_store(word, SERVICE_LOCK_DIED);
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
 }
 
 static void free_service(struct service *service)

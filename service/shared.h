@@ -22,17 +22,19 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 4           /* of this memory and of service/control.h: both ends have the same */
+#define SERVICE_VERSION 5           /* of this memory and of service/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
 #define SERVICE_WATCHES        8 /* waiters that may watch a connection */
 #define SERVICE_WORDS          (SERVICE_CONNS / 64)
 #define SERVICE_SUMMARY_WORDS  (SERVICE_WORDS / 64)
-#define SERVICE_LINE           64 /* bytes of a cache line */
+#define SERVICE_LINE           64   /* bytes of a cache line */
+#define SERVICE_LIVES          1024 /* the kernel looks at 2,048 locks of a thread that dies */
 #define SERVICE_BLOCKS_AT      UINT64_C(0x10000)
 #define SERVICE_WAITERS_AT     (SERVICE_BLOCKS_AT + SERVICE_CONNS * sizeof(struct service_block))
 #define SERVICE_BUFFERS_AT     UINT64_C(0x4000000)
@@ -47,10 +49,10 @@ struct service_bits {
 
 struct service_head {
     uint32_t magic, version;
-    uint64_t bytes; /* of all: SERVICE_BYTES */
-    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits:
-     * so the kernel wakes one of those that wait for it when the service dies, and each the next. */
-    _Alignas(SERVICE_LINE) pthread_mutex_t alive;
+    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
+     * When the service dies the kernel wakes one of those that wait for each, who wakes the others there:
+     * threads of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
+    _Alignas(SERVICE_LINE) pthread_mutex_t lives[SERVICE_LIVES];
     /* The number of the sleep that the service is in or about to begin, and that nobody rang for yet; 0: it
      * need not be rung for. By the service, and by who rings: service_ring(). */
     _Alignas(SERVICE_LINE) _Atomic uint64_t sleep;
@@ -73,6 +75,9 @@ enum service_option {
     SERVICE_NONBLOCKING = 1 << 4, /* kept here for all who share the open file */
 };
 
+/* service_block.shut, by programs: the directions that shutdown() has ended. */
+enum service_shut { SERVICE_SHUT_READ = 1 << 0, SERVICE_SHUT_WRITE = 1 << 1 };
+
 #define SERVICE_NO_MARK     UINT64_MAX
 #define SERVICE_NO_LINGER   UINT32_MAX
 #define SERVICE_REASON_SIZE 96
@@ -94,6 +99,10 @@ struct service_block {
     _Atomic uint32_t mark_byte;
     uint32_t tx_size, rx_size; /* of the buffers, and where they begin: set before BORROW_SMCR, for good */
     uint64_t tx_at, rx_at;
+    /* The generation whose send buffer that is: who sends looks at it under `send_lock`, before each copy. It
+     * is taken back before the buffer is freed, and that is before `state` says that the connection is
+     * over. */
+    _Atomic uint32_t tx_lent_to;
     char reason[SERVICE_REASON_SIZE]; /* of BORROW_TCP and BORROW_RESET, in words, ended by 0 */
 
     /* --- by who sends, under `send_lock` --- */
@@ -112,7 +121,7 @@ struct service_block {
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
-    _Atomic uint32_t shut;                 /* 1: for reading, 2: for writing */
+    _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */
     _Atomic uint32_t keepidle_s, linger_s; /* SERVICE_NO_LINGER: off */
     _Atomic uint32_t rcvlowat;
@@ -123,7 +132,8 @@ struct service_block {
 /* Who hears of many connections. */
 struct service_waiter {
     _Atomic uint32_t generation; /* odd: in use; by the service */
-    _Atomic uint32_t is_asleep;  /* by the program */
+    /* The generation of the one that sleeps, 0: none: by the program, and by the service that wakes it. */
+    _Atomic uint32_t asleep;
     _Alignas(SERVICE_LINE) struct service_bits news;
 };
 
@@ -150,6 +160,12 @@ static inline struct service_block *service_block_at(void *memory, uint32_t slot
 static inline struct service_waiter *service_waiter_at(void *memory, uint32_t number)
 {
     return (struct service_waiter *)((char *)memory + SERVICE_WAITERS_AT) + number;
+}
+
+/* Where the process `pid` sees whether the service lives. Two whose numbers are 1,024 apart share it. */
+static inline pthread_mutex_t *service_life(void *memory, int pid)
+{
+    return &((struct service_head *)memory)->lives[(unsigned)pid % SERVICE_LIVES];
 }
 
 static inline void service_bits_set(struct service_bits *bits, uint32_t slot)
@@ -211,8 +227,8 @@ static inline void service_ring(struct service_head *head, uint32_t slot, int do
     uint64_t sleep = atomic_load(&head->sleep);
     if (sleep == 0)
         return;
-    /* EAGAIN: it has been written as often as it can be. */
-    if (write(doorbell, &one, sizeof one) == (ssize_t)sizeof one || errno == EAGAIN)
+    /* Not write(), in which a thread is cancelled. EAGAIN: it has been written as often as it can be. */
+    if (syscall(SYS_write, doorbell, &one, sizeof one) == (long)sizeof one || errno == EAGAIN)
         atomic_compare_exchange_strong(&head->sleep, &sleep, 0);
 }
 

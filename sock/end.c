@@ -19,7 +19,8 @@ void smcr_sock_finish(struct smcr_sock *s)
     smcr_sock_unref(s);
 }
 
-/* A close that resets, or one that must not wait: SO_LINGER of a TCP socket. */
+/* A close that resets, or one that must not wait: SO_LINGER of a TCP socket. A program can reach the one
+ * beside its loan, and whatever it has set there, the service does not wait. */
 static void set_tcp_linger(struct smcr_sock *s, bool on)
 {
     struct linger linger = {.l_onoff = on, .l_linger = 0};
@@ -66,7 +67,7 @@ void smcr_sock_final_close(struct smcr_sock *s)
     smcr_sock_close_mirror(s);
     if (s->state == SMCR_SOCK_LISTENING)
         smcr_sock_drop_children(s);
-    if (s->options.linger_s >= 0)
+    if (s->loan ? !s->is_handed_over : s->options.linger_s >= 0)
         set_tcp_linger(s, s->options.linger_s == 0);
     if (s->conn)
         close_conn(s);

@@ -100,6 +100,7 @@ struct smcr_sock {
     /* Of a connection that is lent to another process (service/): it has no descriptor here, and whoever
      * lends it asks for the news by smcr_sock_next_news(). */
     void *loan;           /* NULL: it is not */
+    bool is_handed_over;  /* its program has the TCP socket, whose options are the program's */
     pid_t loan_pid;       /* of the process that borrowed it */
     const char *declines; /* as smcr_conn_config has it */
     struct smcr_sock *news_next;

@@ -133,9 +133,146 @@ done
 kill "$server"
 finish
 
-# the service dies: who waits hears of it, by every way of waiting
 start "${in_a[@]}" "${under_a[@]}" python3 test/preload/echo.py threads 7901
 listening "$ns_a" 7901
+# SO_RCVLOWAT of more than a read asks for, than is left of one with MSG_WAITALL, and than there is room for: the read
+# ends when it has what it asked for (the kernel's TCP sleeps on)
+cat >"$tmp/lowat.py" <<'END'
+import socket, threading, time
+def connection(lowat):
+    s = socket.create_connection(("10.77.0.1", 7901))
+    s.settimeout(None)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowat)
+    return s
+def read(lowat, n, flags, now, later):
+    s = connection(lowat)
+    s.sendall(b"n" * now)
+    threading.Timer(0.3, s.sendall, (b"l" * later,)).start()
+    return len(s.recv(n, flags))
+print(read(100, 10, 0, 5, 50), read(100, 150, socket.MSG_WAITALL, 120, 30))
+s, whole = connection(1 << 28), 2 << 20
+threading.Thread(target=s.sendall, args=(b"x" * whole,)).start()
+got = len(s.recv(1 << 28))
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+while got < whole:
+    got += len(s.recv(1 << 20))
+print(got == whole, time.process_time() < 5)
+END
+run "${in_b[@]}" "${under_b[@]}" python3 "$tmp/lowat.py"
+if [ "$out" = "10 150"$'\n'"True True" ]; then ok lowat; else notok lowat "$rc: $out $err"; fi
+
+# what TCP_CORK gathers goes when it is taken off, and not by the service's timer of 5 ms; the shortest of many
+cat >"$tmp/uncork.py" <<'END'
+import socket, time
+with socket.create_connection(("10.77.0.1", 7901)) as s:
+    def once():
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        begun = time.monotonic()
+        s.send(b"x")
+        time.sleep(0.001)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+        assert s.recv(1) == b"x"
+        return time.monotonic() - begun
+    print(min(once() for i in range(50)))
+END
+run "${in_b[@]}" "${under_b[@]}" python3 "$tmp/uncork.py"
+if [[ $out == 0.00[1-3]* ]]; then ok uncork; else notok uncork "$rc: $out $err"; fi
+
+# a peer that declines: a connection whose TCP socket cannot be had, since the service is stopped, is reset
+cat >"$tmp/declines.py" <<'END'
+import socket, time
+with socket.create_server(("0.0.0.0", 7905)) as listener:
+    s = listener.accept()[0]
+    proposal = s.recv(8, socket.MSG_WAITALL)
+    s.recv(int.from_bytes(proposal[5:7], "big") - 8, socket.MSG_WAITALL)
+    time.sleep(0.3)
+    s.sendall(proposal[:4] + b"\x04\x00\x1c\x10" + bytes(16) + proposal[:4])
+    s.recv(10)
+END
+cat >"$tmp/declined.py" <<'END'
+import errno, os, select, signal, socket, sys, time
+s, e = socket.create_connection(("10.77.0.1", 7905)), select.epoll()
+e.register(s, select.EPOLLIN)
+time.sleep(1)  # the peer has declined; nothing of that can be seen from here
+os.kill(int(sys.argv[1]), signal.SIGSTOP)
+try:
+    try:
+        print(s.recv(1))
+    except OSError as err:
+        print(errno.errorcode[err.errno])
+    print([bool(events & select.EPOLLHUP) for _, events in e.poll(5)])
+finally:
+    os.kill(int(sys.argv[1]), signal.SIGCONT)
+END
+under_d=("$nornic" run --smc --service "$tmp/d.smc" --port udp:nnb --peers 10.77.0.1 --)
+run "${in_b[@]}" "${under_d[@]}" true
+service_d=$(service_of "$tmp/d.smc")
+e2e_pids+=($service_d)
+"${in_a[@]}" python3 "$tmp/declines.py" &
+declines=$!
+e2e_pids+=($declines)
+for ((i = 0; i < 100; i++)); do [ -n "$("${in_a[@]}" ss -Hltn "sport = :7905")" ] && break; sleep 0.1; done
+run "${in_b[@]}" "${under_d[@]}" python3 "$tmp/declined.py" "$service_d"
+if [ "$out" = "ECONNRESET"$'\n'"[True]" ]; then ok tcp_cannot_be_had; else notok tcp_cannot_be_had "$rc: $out $err"; fi
+kill "$service_d"
+
+loans() {
+    "$nornic" smc stat --json --pid "$service_b" | python3 -c 'import json, sys
+print(len(json.load(sys.stdin)["processes"][0]["conns"]))'
+}
+none_lent() { [ "$(loans)" = 0 ]; }
+# a service that is stopped for longer than it is waited for, and goes on: who slept meanwhile hears of what comes, and
+# what was begun meanwhile is ended
+cat >"$tmp/stopped.py" <<'END'
+import os, select, signal, socket, sys, threading, time
+def connection():
+    s = socket.create_connection(("10.77.0.1", 7901))
+    s.sendall(b"x")
+    assert s.recv(1) == b"x"
+    return s
+def polled(s):
+    p = select.poll()
+    p.register(s, select.POLLIN)
+    return bool(p.poll(20000))
+def epolled(s):
+    e = select.epoll()
+    e.register(s, select.EPOLLIN | select.EPOLLET)
+    return bool(e.poll(20))
+ways = [polled, epolled, lambda s: bool(select.select([s], [], [], 20)[0]), lambda s: bool(s.recv(1))]
+sockets, out = [connection() for _ in ways], {}
+threads = [threading.Thread(target=lambda i=i: out.__setitem__(i, ways[i](sockets[i]))) for i in range(len(ways))]
+for t in threads:
+    t.start()
+time.sleep(1)  # what the peer sends to one that is stopped, it gives up in the end
+service = int(sys.argv[1])
+os.kill(service, signal.SIGSTOP)
+try:
+    try:
+        begun = socket.create_connection(("10.77.0.1", 7901))
+    except OSError as e:
+        begun = None
+    if begun:
+        begun.close()
+    before = time.monotonic()
+    with socket.create_connection(("10.77.0.1", 7901)) as plain:  # the service has a rest
+        plain.sendall(b"z")
+        rests = plain.recv(1) == b"z" and time.monotonic() - before < 1
+finally:
+    os.kill(service, signal.SIGCONT)
+time.sleep(0.3)
+for s in sockets:
+    s.sendall(b"y")
+for t in threads:
+    t.join(25)
+print([out.get(i) for i in range(len(ways))], rests)
+END
+until_true 10 none_lent
+run "${in_b[@]}" "${under_b[@]}" python3 "$tmp/stopped.py" "$service_b"
+if [ "$out" = "[True, True, True, True] True" ]; then ok service_stopped
+else notok service_stopped "$rc: $out $err"; fi
+if until_true 10 none_lent; then ok late_answer_given_back; else notok late_answer_given_back "$(loans)"; fi
+
+# the service dies: who waits hears of it, by every way of waiting
 cat >"$tmp/waits.py" <<'END'
 import errno, os, select, signal, socket, sys, threading
 def connection():
@@ -213,6 +350,34 @@ kill "$service_d"
 for ((i = 0; i < 100; i++)); do [ -e "$tmp/from/d.smc" ] || break; sleep 0.1; done
 if [ ! -e "$tmp/from/d.smc" ]; then ok service_removes_its_socket
 else notok service_removes_its_socket "it is there"; fi
+# one that is stopped when its service dies holds up no other that waits
+cat >"$tmp/reads.py" <<'END'
+import errno, socket, time
+s = socket.create_connection(("10.77.0.1", 7901))
+s.sendall(b"x")
+s.recv(1)
+print("reads", flush=True)
+try:
+    s.recv(1)
+except OSError as e:
+    print(errno.errorcode[e.errno], flush=True)
+END
+readers=()
+for i in 1 2 3; do
+    "${in_b[@]}" "${under_b[@]}" python3 "$tmp/reads.py" >"$tmp/reads$i" &
+    readers+=($!)
+    until_true 10 grep -q reads "$tmp/reads$i"
+done
+sleep 0.2
+e2e_pids+=("${readers[@]}")
+kill -STOP "${readers[0]}" "${readers[1]}"
+kill -KILL "$service_b"
+if until_true 5 grep -q ECONNRESET "$tmp/reads3"; then ok service_killed_beside_one_that_is_stopped
+else notok service_killed_beside_one_that_is_stopped "$(cat "$tmp"/reads*)"; fi
+kill -CONT "${readers[@]}" 2>/dev/null
+wait "${readers[@]}"
+run "${in_b[@]}" "${under_b[@]}" true
+service_b=$(service_of "$tmp/b.smc")
 # and where the program knows the next service before it looks again: what the first had lent is reset all the same,
 # and what the next lends is watched
 cat >"$tmp/next.py" <<'END'

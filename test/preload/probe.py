@@ -6,7 +6,8 @@
     probe.py ADDR PORT [NAME...]  the steps; each is one line, "name: what was seen"
 
 What is seen is waited for until it stays the same for a while, so that it does not depend on how fast the bytes are."""
-import array, ctypes, errno, fcntl, json, os, select, signal, socket, struct, subprocess, sys, termios, threading, time
+import array, ctypes, errno, fcntl, json, os, resource, select, signal, socket, struct, subprocess, sys, termios
+import threading, time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NAMES = {select.POLLIN: 'IN', select.POLLOUT: 'OUT', select.POLLPRI: 'PRI', select.POLLRDHUP: 'RDHUP',
@@ -212,6 +213,15 @@ def recv_zero_bytes():
 def send_zero_bytes():
     with Pair() as s:
         return s.send(b'')
+
+
+@step
+def read_zero_bytes():
+    # read() of nothing waits for nothing, and sees nothing
+    with Pair() as s:
+        out = [os.read(s.fileno(), 0), os.readv(s.fileno(), [bytearray(0)]), os.readv(s.fileno(), [])]
+        s.setblocking(False)
+        return out + [os.read(s.fileno(), 0), attempt(lambda: s.recv(0)), raw('readv', s.fileno(), None, 1025)]
 
 
 @step
@@ -747,7 +757,50 @@ def poll_many():
 
 
 @step
-def select_sets():
+def poll_as_many_as_descriptors():
+    # more could not be open: the kernel takes no longer list
+    with Pair() as s:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        fds = (ctypes.c_int * 400)(*[x for _ in range(199) for x in (s.fileno(), select.POLLIN)],
+                                   sys.stdin.fileno(), 0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+        t = threading.Timer(0.1, ask, ('send', 'a'))
+        t.start()
+        n = raw('poll', fds, 200, 10000)
+        t.join()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return n
+
+
+@step
+def select_many():
+    with Pair() as s:
+        others = [os.pipe() for _ in range(50)]
+        ask('send', 'a')
+        come(s, 1)
+        r, _, _ = select.select([s] + [fd for pair in others for fd in pair], [], [], 5)
+        for pair in others:
+            os.close(pair[0])
+            os.close(pair[1])
+        return [fd == s for fd in r]
+
+
+@step
+def cancelled_in_read():
+    # the thread's function is fgetc(), which reads; the connection lives on
+    with Pair() as s:
+        LIBC.fdopen.restype = ctypes.c_void_p
+        stream = ctypes.c_void_p(LIBC.fdopen(os.dup(s.fileno()), b'r'))
+        thread, result = ctypes.c_ulong(), ctypes.c_void_p()
+        LIBC.pthread_create(ctypes.byref(thread), None, LIBC.fgetc, stream)
+        time.sleep(0.2)
+        LIBC.pthread_cancel(thread)
+        LIBC.pthread_join(thread, ctypes.byref(result))
+        ask('send', 'abc')
+        s.sendall(b'def')
+        return result.value == 2 ** 64 - 1, s.recv(10), ask('recv', 3)
+
+
     with Pair() as s:
         ask('send', 'a')
         come(s, 1)
@@ -767,7 +820,18 @@ def select_timeout():
 
 
 @step
-def select_closed_descriptor():
+def select_for_ages():
+    # 584 years and a quarter of a second; microseconds beyond a second
+    with Pair() as s:
+        t = threading.Timer(0.6, ask, ('send', 'a'))
+        t.start()
+        mask = (ctypes.c_ulong * 16)()
+        mask[s.fileno() // 64] = 1 << s.fileno() % 64
+        out = [raw('select', s.fileno() + 1, mask, None, None, (ctypes.c_long * 2)(18446744073, 959551616 // 1000))]
+        t.join()
+        return out + [mask[s.fileno() // 64] == 1 << s.fileno() % 64]
+
+
     with Pair() as s:
         r, w = os.pipe()
         os.close(r)
@@ -862,6 +926,16 @@ def epoll_edge_out():
 
 
 @step
+def epoll_out_after_whole_sends():
+    # nothing was refused, and there is little room all the same
+    with Pair() as s:
+        e, sent, end = epolled(s, select.EPOLLOUT), 0, time.monotonic() + 10
+        while e.poll(0.1) and time.monotonic() < end:
+            sent += s.send(b'x' * 1000)
+        return ask('recv', sent) == sent, [words(events) for _, events in e.poll(5)]
+
+
+@step
 def epoll_errors():
     with Pair() as s:
         e = epolled(s, select.EPOLLIN)
@@ -913,7 +987,23 @@ def epoll_with_others():
 
 
 @step
-def epoll_closed_is_gone():
+def epoll_turns():
+    # room for one event, two that are always there
+    with Pair() as s:
+        e, (r, w) = epolled(s, select.EPOLLIN), os.pipe()
+        e.register(r, select.EPOLLIN)
+        ask('send', 'a')
+        os.write(w, b'b')
+        come(s, 1)
+        seen = set()
+        for i in range(10):
+            time.sleep(0.002)
+            seen |= {fd for fd, _ in e.poll(0, 1)}
+        os.close(r)
+        os.close(w)
+        return len(seen)
+
+
     p = Pair()
     e = epolled(p.s, select.EPOLLIN)
     p.s.close()
@@ -1246,6 +1336,18 @@ def dup2_over_it():
 
 
 @step
+def closed_while_another_reads():
+    p, out = Pair(), []
+    t = threading.Thread(target=lambda: out.append(attempt(lambda: p.s.recv(10))), daemon=True)
+    t.start()
+    time.sleep(0.1)
+    os.close(p.s.detach())
+    ask('close')
+    t.join(8)
+    return len(out)
+
+
+@step
 def number_is_used_again():
     with Pair() as s:
         fd = s.detach()
@@ -1299,6 +1401,32 @@ def fork_shares():
             os._exit(0)
         os.waitpid(pid, 0)
         return a, ask('recv', 16), attempt(lambda: s.recv(1, socket.MSG_DONTWAIT))
+
+
+@step
+def child_closes_what_the_parent_waits_for():
+    with Pair() as s:
+        e = epolled(s, select.EPOLLIN)
+        assert e.poll(0) == []
+        pid = os.fork()
+        if pid == 0:
+            os.close(s.fileno())
+            os._exit(0)
+        os.waitpid(pid, 0)
+        ask('send', 'abc')
+        return [words(events) for _, events in e.poll(5)], s.recv(10)
+
+
+@step
+def options_of_two_processes():
+    with Pair() as s:
+        pid = os.fork()
+        if pid == 0:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @step
@@ -1361,7 +1489,16 @@ def exec_as_stdio():
 
 
 @step
-def exit_without_close():
+def exec_with_streams():
+    # programs that read and print by the C library's streams
+    with Pair() as s:
+        ask('send', 'a line\nanother\n')
+        subprocess.run(['sed', '-n', '1p;1q'], stdin=s, stdout=s, check=True)
+        out = [ask('recv', 7)]
+        subprocess.run(['cat', '/nonexistent'], stderr=s)
+        return out + [ask('recv', 10)]
+
+
     p = Pair()
     pid = os.fork()
     if pid == 0:

@@ -94,22 +94,22 @@ Test(bits, none_is_lost_between_two_threads, .timeout = 60)
 
 /* --- locks --- */
 
-static pthread_mutex_t *shared_lock(void)
+static struct service_block *shared_block(void)
 {
     pthread_mutexattr_t attr;
-    pthread_mutex_t *lock =
-        mmap(NULL, sizeof *lock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert_neq(lock, MAP_FAILED);
+    struct service_block *block =
+        mmap(NULL, sizeof *block, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(block, MAP_FAILED);
     pthread_mutexattr_init(&attr);
     pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(lock, &attr);
-    return lock;
+    pthread_mutex_init(&block->send_lock, &attr);
+    return block;
 }
 
 Test(locks, it_is_seen_who_has_one_and_who_died_with_it)
 {
-    pthread_mutex_t *lock = shared_lock();
+    pthread_mutex_t *lock = &shared_block()->send_lock;
     cr_assert_not(service_lock_is_held(lock));
     pthread_mutex_lock(lock);
     cr_assert(service_lock_is_held(lock));
@@ -297,19 +297,35 @@ Test(arena, buffers_are_whole_pages_of_zeroes, .init = open_arena, .fini = close
 
 Test(arena, one_that_somebody_may_write_into_rests, .init = open_arena, .fini = close_arena)
 {
-    pthread_mutex_t *lock = shared_lock();
+    struct service_block *block = shared_block();
     uint8_t *a = take(65536);
-    service_arena_lend(&arena, a, lock);
-    pthread_mutex_lock(lock);
+    service_arena_lend(&arena, a, block, 3);
+    pthread_mutex_lock(&block->send_lock);
     give(a);
     uint8_t *other = take(65536);
     cr_assert_neq(other, a, "a program is in the middle of a copy");
     memset(a, 0xff, 65536);
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&block->send_lock);
     uint8_t *later = take(65536);
     cr_assert_eq(later, a);
     for (unsigned i = 0; i < 65536; i++)
         cr_assert_eq(later[i], 0);
+}
+
+/* Who gets the lock from now on sees that the buffer is another's. */
+Test(arena, one_that_is_freed_is_taken_back_first, .init = open_arena, .fini = close_arena)
+{
+    struct service_block *block = shared_block();
+    uint8_t *a = take(65536), *b = take(65536);
+    service_arena_lend(&arena, a, block, 3);
+    cr_assert_eq(atomic_load(&block->tx_lent_to), 3);
+    give(a);
+    cr_assert_eq(atomic_load(&block->tx_lent_to), 0);
+    cr_assert_eq(take(65536), a);
+    service_arena_lend(&arena, a, block, 3);
+    service_arena_lend(&arena, b, block, 5);
+    give(a);
+    cr_assert_eq(atomic_load(&block->tx_lent_to), 5, "that is the next connection's");
 }
 
 static uint64_t bytes_that_the_kernel_holds(void)
@@ -323,12 +339,12 @@ static uint64_t bytes_that_the_kernel_holds(void)
 Test(arena, a_few_send_buffers_are_kept_as_they_are, .init = open_arena, .fini = close_arena)
 {
     enum { BUFFERS = 24, BYTES = 256 << 10, RMB_BYTES = BYTES + 4096 };
-    pthread_mutex_t *lock = shared_lock();
+    struct service_block *block = shared_block();
     uint8_t *of[BUFFERS], *rmb = take(RMB_BYTES);
     memset(rmb, 0xff, RMB_BYTES);
     for (unsigned i = 0; i < BUFFERS; i++) {
         of[i] = take(BYTES);
-        service_arena_lend(&arena, of[i], lock);
+        service_arena_lend(&arena, of[i], block, 3);
         memset(of[i], 0xff, BYTES);
     }
     give(rmb);
@@ -338,7 +354,7 @@ Test(arena, a_few_send_buffers_are_kept_as_they_are, .init = open_arena, .fini =
     cr_assert_eq(arena.used_bytes, 0);
     for (unsigned i = 0; i < 100; i++) {
         uint8_t *again = take(BYTES);
-        service_arena_lend(&arena, again, lock);
+        service_arena_lend(&arena, again, block, 3);
         cr_assert_eq(again[BYTES - 1], 0xff, "connection %u has new memory", i);
         give(again);
     }

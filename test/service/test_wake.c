@@ -65,7 +65,7 @@ static void watch(struct service_loan *loan)
 Test(wake, one_ring_for_many_connections, .init = set_up, .fini = tear_down)
 {
     uint32_t slots[64];
-    atomic_store(&waiter()->is_asleep, 1);
+    atomic_store(&waiter()->asleep, 1);
     for (unsigned i = 0; i < 3; i++) {
         watch(&loans[i]);
         service_wake(&loans[i]);
@@ -76,10 +76,26 @@ Test(wake, one_ring_for_many_connections, .init = set_up, .fini = tear_down)
     cr_assert_eq(times_rung(), 1);
     service_wake_all(service);
     cr_assert_eq(times_rung(), 0, "it was told");
-    atomic_store(&waiter()->is_asleep, 1);
+    atomic_store(&waiter()->asleep, 1);
     service_wake(&loans[1]);
     service_wake_all(service);
     cr_assert_eq(times_rung(), 1, "and is told of what comes later");
+}
+
+/* Its program has made it one that blocks, and written it full. */
+Test(wake, the_service_never_waits_for_a_program, .init = set_up, .fini = tear_down, .timeout = 5)
+{
+    const uint64_t most = UINT64_MAX - 1;
+    int blocks = eventfd(0, 0);
+    service_empty(blocks);
+    cr_assert_eq(write(blocks, &most, sizeof most), (ssize_t)sizeof most);
+    service_ring_ear(&(struct service_ear){.fd = blocks});
+    service_empty(blocks);
+    service_ring_ear(&(struct service_ear){.fd = blocks});
+    uint64_t times;
+    cr_assert_eq(read(blocks, &times, sizeof times), (ssize_t)sizeof times);
+    cr_assert_eq(times, 1);
+    close(blocks);
 }
 
 Test(wake, who_is_awake_is_not_rung_for, .init = set_up, .fini = tear_down)
@@ -93,7 +109,7 @@ Test(wake, who_is_awake_is_not_rung_for, .init = set_up, .fini = tear_down)
 
 Test(wake, a_waiter_that_is_gone_is_left_alone, .init = set_up, .fini = tear_down)
 {
-    atomic_store(&waiter()->is_asleep, 1);
+    atomic_store(&waiter()->asleep, 1);
     watch(&loans[0]);
     service_wake(&loans[0]);
     service->ears[WAITER].owner = NULL;

@@ -29,6 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "service/borrow_inner.h"
 
 #define LIMIT_S 120
@@ -40,13 +41,6 @@ static void fail(const char *what, int err)
 {
     printf("failed: %s: %s\n", what, strerror(err));
     exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* The byte at a position of the stream: no two stretches are alike. */
@@ -80,8 +74,8 @@ static void lend(struct peer *p, int tcp_fd, enum borrow_role role, bool waits)
 {
     struct borrow_options options = {.linger_s = -1};
     int rc = borrow_begin(tcp_fd, role, &options, &p->b, &p->fd, &p->reason);
-    if (rc < 0)
-        fail("borrow_begin", -rc);
+    if (rc < 0 || rc == BORROW_PEER_WAITS)
+        fail("borrow_begin", rc < 0 ? -rc : ENOBUFS);
     if (rc == 1) {
         p->b = NULL;
         p->fd = tcp_fd;
@@ -91,7 +85,7 @@ static void lend(struct peer *p, int tcp_fd, enum borrow_role role, bool waits)
     p->reason = "";
     if (!waits)
         return;
-    int err = borrow_wait(p->b, POLLOUT, now_ns() + 30000000000u);
+    int err = borrow_wait(p->b, POLLOUT, 0, base_now_ns() + 30000000000u);
     if (err)
         fail("negotiating", -err);
     if (borrow_state(p->b) == BORROW_TCP)
@@ -124,7 +118,7 @@ static void wait_for(struct peer *p, unsigned events)
         poll(&one, 1, -1);
         return;
     }
-    int err = borrow_wait(p->b, events, UINT64_MAX);
+    int err = borrow_wait(p->b, events, 1, UINT64_MAX);
     if (err && err != -EINTR)
         fail("borrow_wait", -err);
 }
@@ -143,7 +137,7 @@ struct stream {
 };
 
 /* Some more of what is to be sent; false: there is no room now. */
-static bool send_some(struct peer *p, struct stream *s)
+static bool send_bytes_of(struct peer *p, struct stream *s)
 {
     static unsigned char bytes[PIECE];
     size_t n = s->end - s->at < PIECE ? (size_t)(s->end - s->at) : PIECE;
@@ -155,9 +149,16 @@ static bool send_some(struct peer *p, struct stream *s)
     if (put < 0)
         fail("send", (int)-put);
     s->at += (uint64_t)put;
-    if (s->at == s->end)
-        shut(p);
     return true;
+}
+
+/* And the end behind it. */
+static bool send_some(struct peer *p, struct stream *s)
+{
+    bool did = send_bytes_of(p, s);
+    if (did && s->at == s->end)
+        shut(p);
+    return did;
 }
 
 /* False: nothing is there. `end` at the end of the stream. */
@@ -214,7 +215,9 @@ static void give_all(struct peer *p, const unsigned char *bytes, size_t n)
 static void echo(struct peer *p, unsigned rounds, size_t n)
 {
     unsigned char *bytes = malloc(n), *back = malloc(n);
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = base_now_ns();
+    if (!bytes || !back)
+        fail("so many bytes", ENOMEM);
     for (unsigned round = 0; round < rounds; round++) {
         size_t at = 0;
         for (size_t i = 0; i < n; i++)
@@ -232,7 +235,7 @@ static void echo(struct peer *p, unsigned rounds, size_t n)
         if (memcmp(bytes, back, n) != 0)
             fail("what came back is not what was sent", EBADMSG);
     }
-    printf("echo %.1f us\n", (double)(now_ns() - begin_ns) / 1000 / (rounds ? rounds : 1));
+    printf("echo %.1f us\n", (double)(base_now_ns() - begin_ns) / 1000 / (rounds ? rounds : 1));
     shut(p);
     free(bytes);
     free(back);
@@ -290,16 +293,10 @@ static void exec_anew(struct peer *p, char **words)
 
 static void die(struct peer *p, uint64_t send_bytes)
 {
-    struct stream out = {0, send_bytes + 1}; /* without the end of the stream */
-    while (out.at < send_bytes) {
-        struct stream some = {out.at, send_bytes};
-        static unsigned char bytes[PIECE];
-        size_t n = some.end - some.at < PIECE ? (size_t)(some.end - some.at) : PIECE;
-        for (size_t i = 0; i < n; i++)
-            bytes[i] = byte_at(some.at + i);
-        give_all(p, bytes, n);
-        out.at += n;
-    }
+    struct stream out = {0, send_bytes};
+    while (out.at < out.end)
+        if (!send_bytes_of(p, &out))
+            wait_for(p, POLLOUT);
     kill(getpid(), SIGKILL);
 }
 
@@ -320,14 +317,14 @@ static void scribble(struct peer *p, const char *what)
         echo(p, 3, 100);
         return;
     }
-    int err = borrow_wait(p->b, POLLIN, now_ns() + 10000000000u);
+    int err = borrow_wait(p->b, POLLIN, 1, base_now_ns() + 10000000000u);
     if (err || borrow_state(p->b) != BORROW_RESET)
         fail("it was not reset", err ? -err : EBUSY);
 }
 
 static void act(struct peer *p, char **words)
 {
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = base_now_ns();
     if (!words[0])
         fail("no action", EINVAL);
     bool has_two = words[1] && words[2];
@@ -351,7 +348,7 @@ static void act(struct peer *p, char **words)
         ; /* it is closed below, maybe while it negotiates */
     else
         fail("no such action", EINVAL);
-    printf("%s in %.3f s %s\n", p->b ? "smcr" : "tcp", (double)(now_ns() - begin_ns) / 1e9, p->reason);
+    printf("%s in %.3f s %s\n", p->b ? "smcr" : "tcp", (double)(base_now_ns() - begin_ns) / 1e9, p->reason);
     if (p->b)
         borrow_release(p->b);
     close(p->fd);

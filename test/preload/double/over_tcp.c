@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/libc.h"
 #include "service/borrow.h"
 
@@ -78,6 +80,17 @@ bool borrow_waiter_is_gone(const struct borrow_waiter *w)
 {
     (void)w;
     return false;
+}
+
+bool borrow_waiter_is_dropped(const struct borrow_waiter *w)
+{
+    (void)w;
+    return false;
+}
+
+void borrow_give_up(struct borrow *b)
+{
+    (void)b;
 }
 
 int borrow_offer(int tcp_fd)
@@ -178,15 +191,14 @@ static uint64_t read_time(const struct borrow *b, int name)
     return (uint64_t)tv.tv_sec * NS_PER_S + (uint64_t)tv.tv_usec * NS_PER_US;
 }
 
-static void read_options(struct borrow *b)
+static void read_options(const struct borrow *b, struct borrow_options *options)
 {
     int nodelay = 0;
     socklen_t len_bytes = sizeof nodelay;
     getsockopt(b->tcp_fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &len_bytes);
-    b->options = (struct borrow_options){.is_nodelay = nodelay != 0,
-                                         .linger_s = -1,
-                                         .rcvtimeo_ns = read_time(b, SO_RCVTIMEO),
-                                         .sndtimeo_ns = read_time(b, SO_SNDTIMEO)};
+    options->is_nodelay = nodelay != 0;
+    options->rcvtimeo_ns = read_time(b, SO_RCVTIMEO);
+    options->sndtimeo_ns = read_time(b, SO_SNDTIMEO);
 }
 
 static void write_time(const struct borrow *b, int name, uint64_t ns)
@@ -204,7 +216,7 @@ int borrow_attach(int outer_fd, struct borrow **out)
         return -ENOTSOCK;
     *b = (struct borrow){.tcp_fd = high(tcp_fd), .timer_fd = -1, .inner_fd = -1, .ends_as = BORROW_SMCR};
     b->is_nonblocking = fcntl(outer_fd, F_GETFL) & O_NONBLOCK;
-    read_options(b);
+    b->options.linger_s = -1;
     *out = b;
     return 0;
 }
@@ -298,24 +310,34 @@ bool borrow_at_mark(const struct borrow *b)
 }
 
 /* The library sets them on the TCP socket beside, which is this one, or leaves them to the service. */
-void borrow_set_options(struct borrow *b, const struct borrow_options *options)
+void borrow_set_options(struct borrow *b, const struct borrow_options *options, unsigned which)
 {
     int nodelay = options->is_nodelay;
-    libc()->setsockopt(b->tcp_fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
-    write_time(b, SO_RCVTIMEO, options->rcvtimeo_ns);
-    write_time(b, SO_SNDTIMEO, options->sndtimeo_ns);
-    b->options = *options;
+    if (which & BORROW_NODELAY)
+        libc()->setsockopt(b->tcp_fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
+    if (which & BORROW_RCVTIMEO)
+        write_time(b, SO_RCVTIMEO, options->rcvtimeo_ns);
+    if (which & BORROW_SNDTIMEO)
+        write_time(b, SO_SNDTIMEO, options->sndtimeo_ns);
 }
 
 void borrow_get_options(const struct borrow *b, struct borrow_options *options)
 {
     *options = b->options;
+    read_options(b, options);
 }
 
 void borrow_set_rcvlowat(struct borrow *b, int bytes)
 {
-    (void)b;
-    (void)bytes;
+    libc()->setsockopt(b->tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+}
+
+int borrow_rcvlowat(const struct borrow *b)
+{
+    int bytes = 1;
+    socklen_t len_bytes = sizeof bytes;
+    getsockopt(b->tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, &len_bytes);
+    return bytes;
 }
 
 void borrow_set_nonblocking(struct borrow *b, bool on)
@@ -356,24 +378,29 @@ uint32_t borrow_out_edges(const struct borrow *b)
     return (uint32_t)info_of(b).tcpi_bytes_acked + (borrow_state(b) == BORROW_SMCR);
 }
 
-static uint64_t now_ns(void)
+/* Until a read would find so many bytes; how many it was before. */
+static int set_rcvlowat(struct borrow *b, int bytes)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    int before = borrow_rcvlowat(b);
+    if (before != bytes)
+        borrow_set_rcvlowat(b, bytes);
+    return before;
 }
 
-int borrow_wait(struct borrow *b, unsigned events, uint64_t deadline_ns)
+int borrow_wait(struct borrow *b, unsigned events, size_t bytes, uint64_t deadline_ns)
 {
     bool is_new = borrow_state(b) == BORROW_NEGOTIATING;
     struct pollfd fd = {.fd = is_new ? b->timer_fd : b->tcp_fd, .events = is_new ? POLLIN : (short)events};
-    uint64_t now = now_ns();
+    uint64_t now = base_now_ns();
     struct timespec left = {0};
     if (deadline_ns > now)
         left = (struct timespec){(time_t)((deadline_ns - now) / NS_PER_S),
                                  (long)((deadline_ns - now) % NS_PER_S)};
-    int n = ppoll(&fd, 1, deadline_ns == UINT64_MAX ? NULL : &left, NULL);
-    return n > 0 ? 0 : n == 0 ? -EAGAIN : -errno;
+    int lowat = events & POLLIN ? set_rcvlowat(b, (int)min_u64(bytes, INT_MAX)) : 0;
+    int n = ppoll(&fd, 1, deadline_ns == UINT64_MAX ? NULL : &left, NULL), err = errno;
+    if (events & POLLIN)
+        set_rcvlowat(b, lowat);
+    return n > 0 ? 0 : n == 0 ? -EAGAIN : -err;
 }
 
 struct borrow_waiter *borrow_waiter_new(void)

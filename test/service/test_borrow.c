@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program's half of a lent connection, over memory in which nothing but the test plays the service. */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/now.h"
+#include "service/borrow_inner.h"
+
+TestSuite(borrow, .timeout = 60);
+
+enum { SLOT = 5, GENERATION = 7, RING = 4096 };
+
+static struct borrow_service service;
+static struct borrow lent;
+
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+    cr_assert_eq(pthread_mutex_init(lock, &attr), 0);
+}
+
+/* A connection of two buffers with nothing in them. */
+static void set_up(void)
+{
+    service.memory = mmap(NULL, SERVICE_BUFFERS_AT + 2 * RING, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cr_assert_neq(service.memory, MAP_FAILED);
+    service.doorbell = eventfd(0, EFD_NONBLOCK);
+    service.life = service_life(service.memory, getpid());
+    init_lock(service.life);
+    pthread_mutex_lock(service.life);
+    struct service_block *block = service_block_at(service.memory, SLOT);
+    init_lock(&block->send_lock);
+    init_lock(&block->recv_lock);
+    block->tx_at = SERVICE_BUFFERS_AT;
+    block->rx_at = SERVICE_BUFFERS_AT + RING;
+    block->tx_size = block->rx_size = RING;
+    block->mark = SERVICE_NO_MARK;
+    block->tell_at = UINT64_MAX;
+    block->rcvlowat = 1;
+    block->state = BORROW_SMCR;
+    block->tx_lent_to = block->generation = GENERATION;
+    lent = (struct borrow){
+        .service = &service, .block = block, .slot = SLOT, .generation = GENERATION, .refs = 1};
+}
+
+static void tear_down(void)
+{
+    close(service.doorbell);
+    munmap(service.memory, SERVICE_BUFFERS_AT + 2 * RING);
+}
+
+static ssize_t send_bytes(size_t n)
+{
+    static char bytes[2 * RING];
+    struct iovec iov = {bytes, n};
+    memset(bytes, 0x5a, sizeof bytes);
+    return borrow_send(&lent, &iov, 1, 0);
+}
+
+static uint64_t in_a_while(void)
+{
+    return base_now_ns() + 20 * NS_PER_MS;
+}
+
+/* The service takes `wants_room` back as it tells; a send that was taken whole has not set it again. */
+Test(borrow, who_sees_no_room_hears_of_more, .init = set_up, .fini = tear_down)
+{
+    cr_assert_eq(send_bytes(RING - 100), RING - 100);
+    cr_assert_not(atomic_load(&lent.block->wants_room));
+    cr_assert_not(borrow_levels(&lent) & POLLOUT);
+    cr_assert(atomic_load(&lent.block->wants_room));
+    atomic_store(&lent.block->acked, RING / 2);
+    cr_assert(borrow_levels(&lent) & POLLOUT);
+}
+
+Test(borrow, who_has_room_asks_for_none, .init = set_up, .fini = tear_down)
+{
+    cr_assert_eq(send_bytes(100), 100);
+    cr_assert(borrow_levels(&lent) & POLLOUT);
+    cr_assert_not(atomic_load(&lent.block->wants_room));
+}
+
+/* Before the service says that the connection is over. */
+Test(borrow, a_buffer_that_was_taken_back_is_not_written, .init = set_up, .fini = tear_down)
+{
+    const char *ring = (char *)service.memory + lent.block->tx_at;
+    atomic_store(&lent.block->tx_lent_to, 0);
+    cr_assert_eq(send_bytes(100), -EAGAIN);
+    cr_assert_eq(ring[0], 0);
+    cr_assert_eq(atomic_load(&lent.block->head), 0);
+    cr_assert_not(borrow_levels(&lent) & POLLOUT, "else who waits would try again and again");
+}
+
+Test(borrow, a_wait_for_bytes_is_over_when_they_are_there, .init = set_up, .fini = tear_down)
+{
+    atomic_store(&lent.block->rcvlowat, 100);
+    atomic_store(&lent.block->produced, 50);
+    cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, 51, in_a_while()), -EAGAIN);
+    cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, 50, UINT64_MAX), 0, "whatever SO_RCVLOWAT is");
+    atomic_store(&lent.block->rcvlowat, 10);
+    cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, 51, in_a_while()), -EAGAIN);
+    atomic_store(&lent.block->mark, 50);
+    atomic_store(&lent.block->produced, 51);
+    cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, 51, UINT64_MAX), 0, "a read stops before the mark");
+    atomic_store(&lent.block->mark, SERVICE_NO_MARK);
+    atomic_store(&lent.block->flags, SERVICE_RX_ENDED);
+    cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, 60, UINT64_MAX), 0, "no more comes");
+}
+
+Test(borrow, a_wait_for_more_than_there_is_room_for_ends, .init = set_up, .fini = tear_down)
+{
+    atomic_store(&lent.block->rcvlowat, UINT32_MAX);
+    atomic_store(&lent.block->produced, RING);
+    cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, SIZE_MAX, UINT64_MAX), 0);
+}
+
+/* What another process has set since stays. */
+Test(borrow, an_option_that_is_set_leaves_the_others, .init = set_up, .fini = tear_down)
+{
+    struct borrow_options options = {.is_keepalive = true, .linger_s = -1}, now;
+    atomic_store(&lent.block->options, SERVICE_NODELAY | SERVICE_NONBLOCKING);
+    atomic_store(&lent.block->linger_s, 3);
+    atomic_store(&lent.block->rcvtimeo_ns, 4);
+    borrow_set_options(&lent, &options, BORROW_KEEPALIVE);
+    borrow_get_options(&lent, &now);
+    cr_assert(now.is_keepalive && now.is_nodelay);
+    cr_assert_eq(now.linger_s, 3);
+    cr_assert_eq(now.rcvtimeo_ns, 4);
+    cr_assert(borrow_is_nonblocking(&lent));
+    borrow_set_options(&lent, &options, BORROW_NODELAY | BORROW_LINGER | BORROW_RCVTIMEO);
+    borrow_get_options(&lent, &now);
+    cr_assert(now.is_keepalive && !now.is_nodelay);
+    cr_assert_eq(now.linger_s, -1);
+    cr_assert_eq(now.rcvtimeo_ns, 0);
+}
+
+Test(borrow, one_that_was_given_up_is_reset, .init = set_up, .fini = tear_down)
+{
+    borrow_give_up(&lent);
+    cr_assert_eq(borrow_state(&lent), BORROW_RESET);
+    cr_assert_eq(send_bytes(1), -ECONNRESET);
+    cr_assert_eq(borrow_levels(&lent) & (POLLIN | POLLOUT | POLLHUP | POLLERR),
+                 POLLIN | POLLOUT | POLLHUP | POLLERR);
+    cr_assert_eq(borrow_wait(&lent, POLLIN, 1, UINT64_MAX), 0);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What becomes of a loan, over a socket that no engine drives. */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "service/inner.h"
+
+TestSuite(loan, .timeout = 60);
+
+enum { SLOT = 3, GENERATION = 1 };
+
+static struct service *service;
+static struct service_loan *loan;
+static int peer_fd; /* the other end of what is in the place of its TCP connection */
+
+static void set_up(void)
+{
+    int fds[2];
+    void *memory = mmap(NULL, SERVICE_BUFFERS_AT, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cr_assert_neq(memory, MAP_FAILED);
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    service = calloc(1, sizeof *service);
+    loan = calloc(1, sizeof *loan);
+    service->arena.memory = service->head = memory;
+    service->loans[SLOT] = loan;
+    service->num_loans = 1;
+    service->generations[SLOT] = GENERATION;
+    smcr_rt.epfd = -1;
+    loan->service = service;
+    loan->slot = SLOT;
+    loan->generation = GENERATION;
+    loan->block = service_block_at(memory, SLOT);
+    loan->inner = -1;
+    loan->sock = calloc(1, sizeof *loan->sock);
+    loan->sock->refs = 2; /* it is not freed here */
+    loan->sock->loan = loan;
+    loan->sock->state = SMCR_SOCK_TCP;
+    loan->sock->tcp_fd = fds[0];
+    loan->block->state = BORROW_NEGOTIATING;
+    loan->block->generation = GENERATION;
+    peer_fd = fds[1];
+}
+
+static void tear_down(void)
+{
+    close(peer_fd);
+    close(loan->sock->tcp_fd);
+    free(loan->sock);
+    free(loan);
+    munmap(service->arena.memory, SERVICE_BUFFERS_AT);
+    free(service);
+}
+
+static bool has_ended(void)
+{
+    char byte;
+    return recv(peer_fd, &byte, 1, 0) == 0;
+}
+
+/* The program has not heard of TCP yet; CLC goes first. */
+Test(loan, what_was_ended_before_tcp_is_handed_over_is_ended_then, .init = set_up, .fini = tear_down)
+{
+    loan->inner = STDIN_FILENO; /* somebody has the other end */
+    loan->sock->unsent_bytes = 1;
+    atomic_store(&loan->block->shut, 2);
+    service_loan_look(loan);
+    service_loan_tell(loan, 0);
+    cr_assert_not(has_ended(), "bytes of CLC go before");
+    loan->sock->unsent_bytes = 0;
+    service_loan_tell(loan, 0);
+    cr_assert_eq(atomic_load(&loan->block->state), BORROW_TCP);
+    cr_assert(has_ended());
+}
+
+/* It asked what became of the connection a moment before. */
+Test(loan, what_is_ended_as_tcp_is_handed_over_is_ended, .init = set_up, .fini = tear_down)
+{
+    loan->inner = STDIN_FILENO;
+    service_loan_tell(loan, 0);
+    cr_assert_not(has_ended());
+    atomic_store(&loan->block->shut, 1);
+    service_loan_look(loan);
+    cr_assert_eq(send(peer_fd, "x", 1, MSG_NOSIGNAL), -1, "nobody reads");
+    cr_assert_not(has_ended());
+    atomic_store(&loan->block->shut, 3);
+    service_loan_look(loan);
+    cr_assert(has_ended());
+}
+
+static struct linger linger_of(int fd)
+{
+    struct linger linger;
+    socklen_t len_bytes = sizeof linger;
+    cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len_bytes), 0);
+    return linger;
+}
+
+static void end_with_linger(int linger_s, bool is_handed_over)
+{
+    struct linger linger = {.l_onoff = 1, .l_linger = 30};
+    close(loan->sock->tcp_fd);
+    loan->sock->tcp_fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(setsockopt(loan->sock->tcp_fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    loan->sock->options.linger_s = linger_s;
+    loan->sock->is_handed_over = is_handed_over;
+    loan->sock->mirror.inner = -1;
+    smcr_rt_lock();
+    smcr_sock_final_close(loan->sock);
+    smcr_rt_release();
+}
+
+/* The service's own close() would wait for what is not acknowledged, and everybody with it. */
+Test(loan, nobody_lingers_but_the_program, .init = set_up, .fini = tear_down)
+{
+    end_with_linger(-1, false);
+    cr_assert_eq(linger_of(loan->sock->tcp_fd).l_onoff, 0);
+}
+
+Test(loan, the_program_has_its_linger_back, .init = set_up, .fini = tear_down)
+{
+    end_with_linger(30, true);
+    cr_assert_eq(linger_of(loan->sock->tcp_fd).l_linger, 30);
+    cr_assert(linger_of(loan->sock->tcp_fd).l_onoff);
+}
+
+static void *sleep_on(void *arg)
+{
+    struct service_block *b = arg;
+    struct timespec limit = {.tv_sec = 30};
+    uint32_t seen = atomic_load(&b->seq);
+    atomic_store(&b->is_waited_for, 1);
+    while (atomic_load(&b->generation) == GENERATION)
+        cr_assert(syscall(SYS_futex, &b->seq, FUTEX_WAIT, seen, &limit, NULL, 0) == 0 || errno == EAGAIN,
+                  "nobody woke it");
+    return NULL;
+}
+
+/* A thread in the middle of a call, when the last number was closed by another. */
+Test(loan, who_sleeps_when_it_is_over_is_woken, .init = set_up)
+{
+    struct service_block *block = loan->block;
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, sleep_on, block), 0);
+    while (!atomic_load(&block->is_waited_for))
+        sched_yield();
+    loan->sock->life = SMCR_SOCK_FINISHED;
+    smcr_rt_lock();
+    service_loan_tell(loan, 0);
+    cr_assert_neq(atomic_load(&block->generation), GENERATION);
+    service_wake_all(service);
+    pthread_join(thread, NULL);
+}
