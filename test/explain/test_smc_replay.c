@@ -309,6 +309,7 @@ Test(smc_replay, messages_of_the_other_role_begin_nothing)
 {
     struct explain_tape tape;
     load("smcr_echo", NULL, &tape);
+    cr_assert_not_null(tape.packets);
     add_clc(&tape, tape.packets[2], SMCR_CLC_ACCEPT);
     add_clc(&tape, tape.packets[1], SMCR_CLC_CONFIRM);
     struct outcome o = replay(&tape, "10.77.0.2");
