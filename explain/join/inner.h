@@ -239,8 +239,8 @@ static inline uint64_t join_time_ns(const struct explain_join *j, unsigned side,
     return side ? explain_clock_to_first(&j->summary.clock, time_ns) : time_ns;
 }
 
-/* How long a packet was under way from the end of capture `sender`, which shows it at `from_ns`, to the other,
- * which shows it at `to_ns`, each by its own clock; with the clocks aligned. */
+/* How long a packet was under way from the end of capture `sender`, which shows it at `from_ns`, to the
+ * other, which shows it at `to_ns`, each by its own clock; with the clocks aligned. */
 static inline int64_t join_delay_ns(const struct explain_join *j, unsigned sender, uint64_t from_ns,
                                     uint64_t to_ns)
 {

@@ -82,8 +82,8 @@ static uint32_t conn_of(struct explain_join *j, const struct explain_segment *s,
 
 /* --- a segment --- */
 
-/* The header but for its checksum and the urgent pointer behind that, as far as it was captured, and the length
- * of the data. */
+/* The header but for its checksum and the urgent pointer behind that, as far as it was captured, and the
+ * length of the data. */
 static uint64_t key_of(uint64_t key, const struct explain_packet *p, const struct explain_segment *s)
 {
     uint32_t at = explain_layer_from(p, 0, EXPLAIN_LAYER_TCP)->offset, end = min_u32(s->offset, p->len_bytes);
