@@ -13,7 +13,7 @@
 
 #include "net/port.h"
 
-/* Packets of which Linux makes one train at the most: UDP_MAX_SEGMENTS of linux/udp.h; before 6.9 it was 64. */
+/* Packets of which Linux makes a train at the most: UDP_MAX_SEGMENTS of linux/udp.h; before 6.9 it was 64. */
 #define NET_TRAIN_MAX_PKTS 128
 
 /* Ethernet with a tag, IPv4 with all options, UDP. */

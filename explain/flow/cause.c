@@ -319,11 +319,11 @@ static enum explain_cause if_not_sent(const struct explain_sent *before, bool is
 static void doubt_timer(const struct explain_half *half, uint32_t psn, const struct explain_sent *before,
                         bool is_sent, struct explain_why *why)
 {
-    enum explain_cause other = EXPLAIN_CAUSE_NAK_SEQUENCE;
-    if (!is_sent)
-        other = before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;
-    else if (was_answered_beyond(half, psn) || may_be_skipped(half, psn, before))
-        other = EXPLAIN_CAUSE_IMPLIED_NAK;
+    enum explain_cause other = if_not_sent(before, is_sent);
+    if (is_sent)
+        other = was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)
+                    ? EXPLAIN_CAUSE_IMPLIED_NAK
+                    : EXPLAIN_CAUSE_NAK_SEQUENCE;
     explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT, other, EXPLAIN_CAUSE_RESTART);
 }
 

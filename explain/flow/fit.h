@@ -16,10 +16,10 @@ bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt
 
 /* So far ahead no capture misses packets in silence. */
 #define EXPLAIN_LEAP_PSNS 1024
-/* Whether a request begins another connection: a message `ahead` PSNs behind the newest, EXPLAIN_LEAP_PSNS or
- * more, of a sender that had its answers to everything. Behind a long silence less is enough, as what goes on
- * begins with one of its first packets; but not where the sender, at its pace, would have come about so far: a
- * capture that drops all packets for a while makes that silence itself. */
+/* Whether a request begins another connection: a message `ahead` PSNs behind the newest, EXPLAIN_LEAP_PSNS
+ * or more, of a sender that had its answers to everything. Behind a long silence less is enough, as what goes
+ * on begins with one of its first packets; but not where the sender, at its pace, would have come about so
+ * far: a capture that drops all packets for a while makes that silence itself. */
 bool explain_is_leap(const struct explain_half *half, const struct explain_packet *packet, int32_t ahead);
 
 #endif

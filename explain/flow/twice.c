@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/flow/flow.h"
 #include "explain/flow/ids.h"
 #include "explain/flow/seen.h"
 
@@ -150,7 +151,7 @@ static bool is_unique(const struct way *w, const struct explain_packet *p, const
     bool is_datagram = p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_DETH;
     if (is_datagram && (id->ip_id || p->roce.bth.psn || w->counts_datagrams))
         return true;
-    bool is_of_socket = p->verdict == ROCE_RX_TAKEN && p->roce.src_port == ROCE_UDP_PORT;
+    bool is_of_socket = p->verdict == ROCE_RX_TAKEN && !explain_is_own_port(p->roce.src_port);
     return id->has_ip_id && !is_of_socket && explain_ids_count(&w->ids) != EXPLAIN_SURE_UNKNOWN;
 }
 

@@ -5,7 +5,7 @@
 
 #define PRIME UINT64_C(4294967291)
 #define BASE  UINT64_C(2654435769)
-#define STEP  8 /* bytes between two divisions: as many products of 40 bits, and one of 64, are not too long */
+#define STEP  8 /* bytes between two divisions: so many products of 40 bits add up to less than 64 */
 
 /* BASE to that power. */
 static uint64_t power(uint32_t exponent)

@@ -233,13 +233,14 @@ int join_judge(struct explain_join *j);
 /* Finds what was overtaken, and adds it all up. 0 or -ENOMEM. */
 int join_sum(struct explain_join *j);
 
-/* By the clock of capture 0. */
+/* What the clock of capture 0 shows when that of capture `side` shows `time_ns`; with the clocks aligned. */
 static inline uint64_t join_time_ns(const struct explain_join *j, unsigned side, uint64_t time_ns)
 {
     return side ? explain_clock_to_first(&j->summary.clock, time_ns) : time_ns;
 }
 
-/* From `from` (capture at the sender) to `to` (at the receiver); with the clocks aligned. */
+/* How long a packet was under way from the end of capture `sender`, which shows it at `from_ns`, to the
+ * other, which shows it at `to_ns`, each by its own clock; with the clocks aligned. */
 static inline int64_t join_delay_ns(const struct explain_join *j, unsigned sender, uint64_t from_ns,
                                     uint64_t to_ns)
 {

@@ -211,8 +211,8 @@ static void take(struct search *s, uint32_t part)
 
 /* --- what the data prove --- */
 
-/* Segments that left one behind the other, and the parts that they came in, up to the byte where one of either
- * ends. */
+/* Segments that left one behind the other, and the parts that they came in, up to the byte where one of
+ * either ends. */
 struct weld {
     bool is_whole;  /* nothing is missing so far, and all data are known */
     uint32_t first; /* of the segments that left */

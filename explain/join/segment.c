@@ -82,12 +82,11 @@ static uint32_t conn_of(struct explain_join *j, const struct explain_segment *s,
 
 /* --- a segment --- */
 
-/* The header but for its checksum, as far as it was captured, and the length of the data. */
+/* The header but for its checksum and the urgent pointer behind that, as far as it was captured, and the
+ * length of the data. */
 static uint64_t key_of(uint64_t key, const struct explain_packet *p, const struct explain_segment *s)
 {
-    uint32_t at = 0, end = min_u32(s->offset, p->len_bytes);
-    for (unsigned i = 0; i < p->layer_count && !at; i++)
-        at = p->layers[i].kind->id == EXPLAIN_LAYER_TCP ? p->layers[i].offset : 0;
+    uint32_t at = explain_layer_from(p, 0, EXPLAIN_LAYER_TCP)->offset, end = min_u32(s->offset, p->len_bytes);
     key = hash_bytes(key, p->frame + at, CHECKSUM_AT);
     if (end > at + NET_TCP_BYTES)
         key = hash_bytes(key, p->frame + at + NET_TCP_BYTES, end - at - NET_TCP_BYTES);

@@ -12,7 +12,7 @@
 #define STORY_B_QPN         0x11u
 #define STORY_FRAME_BYTES   4400
 #define STORY_IP_ID(number) (uint16_t)(128 + (number)) /* of a packet: none that trains are numbered with */
-#define STORY_TIMEOUT_NS    (67 * NS_PER_MS)          /* of a sender whose timer runs out */
+#define STORY_TIMEOUT_NS    (67 * NS_PER_MS)           /* of a sender whose timer runs out */
 
 struct story {
     struct explain_analysis *analysis;

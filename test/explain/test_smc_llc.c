@@ -219,8 +219,8 @@ Test(smc_llc, what_begins_as_a_message_on_a_link_is_one_or_wrong)
     }
 }
 
-/* Up to 255 keys in a DELETE RKEY, each of 4 bytes behind 8; a REQUEST ADD LINK of no GID has 28, or is filled
- * up to 44. */
+/* Up to 255 keys in a DELETE RKEY, each of 4 bytes behind 8; a REQUEST ADD LINK of no GID has 28, or is
+ * filled up to 44. */
 Test(smc_llc, messages_are_as_long_as_their_parts)
 {
     static const struct {

@@ -290,6 +290,33 @@ Test(smc_replay, the_fin_of_the_peer_ends_the_connection)
     cr_expect_eq(o.result.outcomes[EXPLAIN_SMC_REPLAY_EQUAL], 19);
 }
 
+/* Adds a message once more, as one of another type. */
+static void add_clc(struct explain_tape *tape, struct explain_taped t, uint8_t type)
+{
+    uint8_t bytes[256];
+    cr_assert_leq(t.len_bytes, sizeof bytes);
+    memcpy(bytes, t.bytes, t.len_bytes);
+    bytes[AT_CLC + 4] = type;
+    struct net_capture_record record = {.data = bytes,
+                                        .len_bytes = t.len_bytes,
+                                        .wire_bytes = t.len_bytes,
+                                        .time_ns = tape->packets[tape->count - 1].time_ns + 1000};
+    cr_assert_eq(explain_tape_add(tape, &record), 0);
+}
+
+/* A client that sends an Accept, as a server does, begins no connection. */
+Test(smc_replay, messages_of_the_other_role_begin_nothing)
+{
+    struct explain_tape tape;
+    load("smcr_echo", NULL, &tape);
+    cr_assert_not_null(tape.packets);
+    add_clc(&tape, tape.packets[2], SMCR_CLC_ACCEPT);
+    add_clc(&tape, tape.packets[1], SMCR_CLC_CONFIRM);
+    struct outcome o = replay(&tape, "10.77.0.2");
+    explain_tape_free(&tape);
+    cr_expect_eq(o.result.connections, 1, "%u", (unsigned)o.result.connections);
+}
+
 /* --- simulated runs, from both ends --- */
 
 static struct run {

@@ -29,6 +29,8 @@ static void tcp_reset(void *ctx)
 
 static void begin(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p)
 {
+    if (c->is_begun)
+        return;
     const struct smcr_accept *own = c->has_confirm || c->is_own_server ? smcplay_own(c) : NULL;
     struct smcr_conn_config config = {
         .role = c->is_own_server ? SMCR_SERVER : SMCR_CLIENT,
@@ -153,12 +155,12 @@ static void release(struct smcplay *s, struct smcplay_conn *c)
 
 /* Several connections' messages wait for the one thread, or the other, that takes them; in which order is
  * scheduling, and when it is their turn is seen when the endpoint tells of the key of their buffer, or
- * answers. So a Proposal and an Accept are kept until then. */
+ * answers. So a Proposal to a server and an Accept to a client are kept until then. */
 static void got(struct smcplay *s, struct smcplay_conn *c, size_t i, const struct explain_packet *p,
                 unsigned layer, unsigned type)
 {
     uint32_t at = p->layers[layer].offset;
-    if (type != SMCR_CLC_PROPOSAL && type != SMCR_CLC_ACCEPT) {
+    if (type != (c->is_own_server ? SMCR_CLC_PROPOSAL : SMCR_CLC_ACCEPT)) {
         feed(s, c, p, at);
         return;
     }

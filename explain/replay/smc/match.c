@@ -52,14 +52,15 @@ static const struct {
     {EXPLAIN_LAYER_LLC2_TEST_LINK, true, {"user_data"}},
 };
 
-#define SMCR_CDC_CLOSED_BIT 201 /* of smcr_cdc */
-
 static bool is_free(const struct explain_packet *p, unsigned layer, const struct net_field *f)
 {
     const struct explain_layer *at = &p->layers[layer];
+    struct smcr_cdc cdc;
     bool is_response = net_bits_get(p->frame + at->offset, SMCR_LLC_RESPONSE_BIT, 1);
-    if (at->kind->id == EXPLAIN_LAYER_CDC && strcmp(f->name, "sending_done") == 0)
-        return net_bits_get(p->frame + at->offset, SMCR_CDC_CLOSED_BIT, 1); /* C implies D: SMCR-CLS-11 */
+    if (at->kind->id == EXPLAIN_LAYER_CDC && strcmp(f->name, "sending_done") == 0) {
+        smcr_cdc_get(&cdc, p->frame + at->offset);
+        return cdc.connection_closed; /* C implies D: SMCR-CLS-11 */
+    }
     for (size_t i = 0; i < array_len(freedoms); i++) {
         if (freedoms[i].layer != at->kind->id || (freedoms[i].requests_only && is_response))
             continue;
