@@ -9,20 +9,11 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "explain/join/inner.h"
-
-#define WAITING_MAX 256 /* of a stream; the oldest beyond stay in doubt */
-
-/* A segment in doubt, and the next of its stream. */
-struct doubtful {
-    uint32_t packet, next; /* next: JOIN_NONE at the end */
-    uint32_t bytes;        /* so many of its bytes were there since it left, each as often as it was */
-    uint64_t time_ns;      /* by clock 0 */
-};
+#include "explain/join/doubtful.h"
 
 /* A stream of data, from the end of capture `from`. */
 struct waiting {
-    uint32_t first, last, count;
+    struct join_waiting doubtful;
     uint32_t came; /* one past the place, in the sender's capture, of the newest that came; 0: none did */
     bool has_ack;
     uint32_t ack; /* with has_ack: the receiver said last that it has all before this */
@@ -31,13 +22,13 @@ struct waiting {
 struct inquiry {
     struct explain_join *j;
     unsigned from;
-    struct doubtful *doubtful;
+    struct join_doubtful *doubtful;
     uint32_t count, at;
     uint32_t left;           /* of the sender's packets, these have left */
     struct waiting *waiting; /* by 2 * connection + direction */
 };
 
-static const struct join_packet *packet_of(const struct inquiry *q, const struct doubtful *d)
+static const struct join_packet *packet_of(const struct inquiry *q, const struct join_doubtful *d)
 {
     return &q->j->side[q->from].packets[d->packet];
 }
@@ -54,7 +45,7 @@ static bool open_inquiry(struct inquiry *q)
         bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
         if (is_missing && p->other == JOIN_NONE && p->role == JOIN_SEGMENT && p->end != p->psn &&
             q->j->lanes[p->lane].from == (int)q->from)
-            q->doubtful[q->count++] = (struct doubtful){
+            q->doubtful[q->count++] = (struct join_doubtful){
                 .packet = i, .next = JOIN_NONE, .time_ns = join_time_ns(q->j, q->from, p->time_ns)};
     }
     return true;
@@ -73,7 +64,7 @@ static uint32_t common_bytes(const struct join_packet *a, const struct join_pack
 static bool note_again(const struct inquiry *q, const struct waiting *w, const struct join_packet *p)
 {
     bool is_again = false;
-    for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
+    for (uint32_t i = w->doubtful.first, n = w->doubtful.count; n--; i = q->doubtful[i].next) {
         struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
         bool has_common = common_bytes(before, p) > 0;
         before->is_again |= has_common;
@@ -90,15 +81,7 @@ static void ask(struct inquiry *q, uint32_t d)
     p->is_again |= note_again(q, w, p);
     if (w->has_ack && (int32_t)(w->ack - p->end) >= 0)
         return;
-    if (w->count == WAITING_MAX) {
-        w->first = q->doubtful[w->first].next;
-        w->count--;
-    }
-    if (w->count++ == 0)
-        w->first = d;
-    else
-        q->doubtful[w->last].next = d;
-    w->last = d;
+    join_waiting_put(&w->doubtful, q->doubtful, d);
 }
 
 /* A segment leaves that came. */
@@ -127,7 +110,8 @@ static void miss(const struct inquiry *q, struct join_packet *p, uint32_t answer
 }
 
 /* What `answer` says of a segment that waits; true: it need not wait any more. */
-static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answer, const struct waiting *w)
+static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t answer,
+                     const struct waiting *w)
 {
     struct join_packet *p = &q->j->side[q->from].packets[d->packet];
     const struct join_packet *by = &q->j->side[!q->from].packets[answer];
@@ -151,8 +135,8 @@ static void settle(struct inquiry *q, struct waiting *w, uint32_t packet, bool i
 {
     const struct join_packet *by = &q->j->side[!q->from].packets[packet];
     uint32_t before = JOIN_NONE;
-    for (uint32_t i = w->first, n = w->count; n--; i = q->doubtful[i].next) {
-        struct doubtful *d = &q->doubtful[i];
+    for (uint32_t i = w->doubtful.first, n = w->doubtful.count; n--; i = q->doubtful[i].next) {
+        struct join_doubtful *d = &q->doubtful[i];
         const struct join_packet *p = packet_of(q, d);
         d->bytes += is_answer ? 0 : common_bytes(p, by);
         bool is_done = is_answer ? conclude(q, d, packet, w) : d->bytes >= p->end - p->psn;
@@ -160,13 +144,7 @@ static void settle(struct inquiry *q, struct waiting *w, uint32_t packet, bool i
             before = i;
             continue;
         }
-        if (before == JOIN_NONE)
-            w->first = d->next;
-        else
-            q->doubtful[before].next = d->next;
-        if (w->last == i)
-            w->last = before;
-        w->count--;
+        join_waiting_take(&w->doubtful, q->doubtful, before, i);
     }
 }
 

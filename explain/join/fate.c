@@ -12,32 +12,25 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/join/inner.h"
+#include "explain/join/doubtful.h"
 #include "roce/opcode.h"
 #include "roce/psn.h"
 #include "roce/wire.h"
 
-#define WAITING_MAX 256   /* of a stream; the oldest beyond stay in doubt */
-#define PSNS_AHEAD  65536 /* an answer is no farther ahead of a request that waits for one */
+#define PSNS_AHEAD 65536 /* an answer is no farther ahead of a request that waits for one */
 #define WHOLE_LEAST \
     64 /* packets of a sender that both captures have: of fewer a capture may miss some unseen */
 #define STRANGERS_LEAST 16 /* packets of a sender, */
 #define STRANGERS_SHARE 8  /* and so great a part of all, 1/8, that were lost, and that came from nowhere */
 
-/* A request in doubt, and the next of its stream. */
-struct doubtful {
-    uint32_t packet, next; /* next: JOIN_NONE at the end */
-    uint64_t time_ns;      /* by clock 0 */
-};
-
 /* A stream of the sender's capture. */
 struct asked {
-    uint32_t first, last, count; /* of its doubtful requests */
-    uint32_t covered;            /* one past the newest PSN that an answer covered, */
-    uint32_t nak;                /* of the newest NAK, with KNOWN, until something covers it; 0: none */
-    uint32_t arrived;            /* one past the newest that came; with KNOWN; 0: none yet */
-    uint32_t twin;               /* the stream of the receiver's capture that it is; 0: not known yet */
-    bool is_mixed;               /* the captures part the queue pairs between these addresses differently */
+    struct join_waiting doubtful; /* of its requests */
+    uint32_t covered;             /* one past the newest PSN that an answer covered, */
+    uint32_t nak;                 /* of the newest NAK, with KNOWN, until something covers it; 0: none */
+    uint32_t arrived;             /* one past the newest that came; with KNOWN; 0: none yet */
+    uint32_t twin;                /* the stream of the receiver's capture that it is; 0: not known yet */
+    bool is_mixed;                /* the captures part the queue pairs between these addresses differently */
 };
 
 #define KNOWN (UINT32_C(1) << 31)
@@ -45,7 +38,7 @@ struct asked {
 struct inquiry {
     struct explain_join *j;
     unsigned from;
-    struct doubtful *doubtful;
+    struct join_doubtful *doubtful;
     uint32_t count, at;
     uint32_t left;       /* of the sender's packets, these have left */
     struct asked *asked; /* by stream of the sender's capture */
@@ -149,8 +142,8 @@ static bool list_doubtful(struct inquiry *q)
         const struct join_packet *p = &s->packets[i];
         bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
         if (is_missing && p->other == JOIN_NONE && p->role == JOIN_REQUEST && p->stream > 1)
-            q->doubtful[q->count++] =
-                (struct doubtful){i, JOIN_NONE, join_time_ns(q->j, q->from, p->time_ns)};
+            q->doubtful[q->count++] = (struct join_doubtful){
+                .packet = i, .next = JOIN_NONE, .time_ns = join_time_ns(q->j, q->from, p->time_ns)};
     }
     return q->doubtful;
 }
@@ -184,8 +177,6 @@ static bool map_streams(struct inquiry *q)
     q->twin = calloc((size_t)there->stream_cap + 1, sizeof *q->twin);
     if (!q->asked || !q->twin)
         return false;
-    for (uint32_t i = 0; i < here->stream_cap + 2; i++)
-        q->asked[i] = (struct asked){.first = JOIN_NONE, .last = JOIN_NONE};
     for (uint32_t i = 0; i < here->count; i++) {
         const struct join_packet *p = &here->packets[i];
         if (p->other != JOIN_NONE && !p->is_copy && p->stream > 1 && there->packets[p->other].stream)
@@ -209,20 +200,12 @@ static void ask(struct inquiry *q, uint32_t d)
         p->is_again = true;
     if (a->nak && roce_psn_diff(p->psn, a->nak & ROCE_PSN_MASK) > 0)
         p->is_doubted = true;
-    for (uint32_t i = a->first, n = a->count; n--; i = q->doubtful[i].next) {
+    for (uint32_t i = a->doubtful.first, n = a->doubtful.count; n--; i = q->doubtful[i].next) {
         struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
         if (before->psn == p->psn)
             before->is_again = p->is_again = true;
     }
-    if (a->count == WAITING_MAX) {
-        a->first = q->doubtful[a->first].next;
-        a->count--;
-    }
-    if (a->count++ == 0)
-        a->first = d;
-    else
-        q->doubtful[a->last].next = d;
-    a->last = d;
+    join_waiting_put(&a->doubtful, q->doubtful, d);
 }
 
 /* What an answer says of a request. */
@@ -240,7 +223,7 @@ static enum tale tell(const struct join_packet *answer, const struct join_packet
 }
 
 /* Says of a waiting request what the answer tells; true: it need not wait any more. */
-static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answer)
+static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t answer)
 {
     struct join_packet *p = &q->j->side[q->from].packets[d->packet];
     const struct join_packet *by = &q->j->side[!q->from].packets[answer];
@@ -283,20 +266,14 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
 static void settle(struct inquiry *q, struct asked *a, uint32_t packet, bool is_answer)
 {
     uint32_t psn = q->j->side[!q->from].packets[packet].psn, before = JOIN_NONE;
-    for (uint32_t i = a->first; i != JOIN_NONE && a->count; i = q->doubtful[i].next) {
-        const struct doubtful *d = &q->doubtful[i];
+    for (uint32_t i = a->doubtful.first, n = a->doubtful.count; n--; i = q->doubtful[i].next) {
+        const struct join_doubtful *d = &q->doubtful[i];
         bool is_done = is_answer ? conclude(q, d, packet) : q->j->side[q->from].packets[d->packet].psn == psn;
         if (!is_done) {
             before = i;
             continue;
         }
-        if (before == JOIN_NONE)
-            a->first = d->next;
-        else
-            q->doubtful[before].next = d->next;
-        if (a->last == i)
-            a->last = before;
-        a->count--;
+        join_waiting_take(&a->doubtful, q->doubtful, before, i);
     }
 }
 
@@ -312,7 +289,7 @@ static void hear(struct inquiry *q, uint32_t i)
         (q->j->lanes[p->lane].from == (int)q->from) == is_answer)
         return;
     struct asked *a = &q->asked[stream];
-    if (a->count)
+    if (a->doubtful.count)
         settle(q, a, i, is_answer);
     uint32_t end = roce_psn_add(p->psn, 1);
     if (is_answer && p->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ)
@@ -333,7 +310,7 @@ static void leave(struct inquiry *q, const struct join_packet *p)
     if (p->stream < 2 || p->role != JOIN_REQUEST || p->other == JOIN_NONE)
         return;
     const struct asked *a = &q->asked[p->stream];
-    for (uint32_t i = a->first, n = a->count; n--; i = q->doubtful[i].next) {
+    for (uint32_t i = a->doubtful.first, n = a->doubtful.count; n--; i = q->doubtful[i].next) {
         struct join_packet *before = &here->packets[q->doubtful[i].packet];
         before->is_again |= before->psn == p->psn;
     }

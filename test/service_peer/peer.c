@@ -369,17 +369,23 @@ struct many {
 
 static struct many many[MAX_MANY];
 
+/* Sends what is left up to `end`; false: there is no room now. */
+static bool put_on(struct many *m, size_t end)
+{
+    ssize_t put = give(&m->p, m->bytes + m->put, end - m->put);
+    if (put < 0 && put != -EAGAIN)
+        fail("send", (int)-put);
+    m->put += put > 0 ? (size_t)put : 0;
+    return put != -EAGAIN;
+}
+
 /* As far as it goes; false: it is over. */
 static bool ask_on(struct many *m)
 {
     for (;;) {
         if (m->put < m->n) {
-            ssize_t put = give(&m->p, m->bytes + m->put, m->n - m->put);
-            if (put == -EAGAIN)
+            if (!put_on(m, m->n))
                 return true;
-            if (put < 0)
-                fail("send", (int)-put);
-            m->put += (size_t)put;
             continue;
         }
         unsigned char back[MANY_BYTES];
@@ -404,12 +410,8 @@ static bool answer_on(struct many *m)
 {
     for (;;) {
         if (m->put < m->got) {
-            ssize_t put = give(&m->p, m->bytes + m->put, m->got - m->put);
-            if (put == -EAGAIN)
+            if (!put_on(m, m->got))
                 return true;
-            if (put < 0)
-                fail("send", (int)-put);
-            m->put += (size_t)put;
             continue;
         }
         ssize_t got = take(&m->p, m->bytes, sizeof m->bytes);
