@@ -59,6 +59,7 @@ void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns)
     if (!wants_repair) {
         smcr_cancel(smcr, &group->repair_timer);
         group->repair_ns = smcr->config.times.redundancy_ns;
+        group->llc.notice_ns = 0;
         group->failed_offer = NULL;
     } else if (group->role == SMCR_SERVER && group->state == SMCR_GROUP_USABLE &&
                !rdma_timer_armed(&group->repair_timer)) {
@@ -77,6 +78,7 @@ void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port)
     if (group->state != SMCR_GROUP_USABLE || !smcr_group_may_use(group, port))
         return;
     group->repair_ns = group->smcr->config.times.redundancy_ns;
+    group->llc.notice_ns = 0;
     group->failed_offer = NULL;
     smcr_group_want_link(group);
 }

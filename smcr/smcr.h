@@ -33,15 +33,15 @@ enum smcr_role { SMCR_CLIENT, SMCR_SERVER }; /* of the TCP connection, and of th
 
 /* Protocol timers, SMCR section 24; 0 means the default written there. */
 struct smcr_times {
-    uint64_t clc_ns;            /* each CLC message */
-    uint64_t first_contact_ns;  /* T1..T4 */
-    uint64_t llc_ns;            /* a reply in an established link group */
-    uint64_t test_link_ns;      /* a link idle for so long is tested */
-    uint64_t test_answer_ns;    /* and answers within */
-    uint64_t redundancy_ns;     /* first retry of a lost second link; doubles */
-    uint64_t redundancy_max_ns; /* up to */
-    uint64_t add_link_notice_ns;
-    uint64_t group_idle_ns; /* of a server's group without connections */
+    uint64_t clc_ns;             /* each CLC message */
+    uint64_t first_contact_ns;   /* T1..T4 */
+    uint64_t llc_ns;             /* a reply in an established link group */
+    uint64_t test_link_ns;       /* a link idle for so long is tested */
+    uint64_t test_answer_ns;     /* and answers within */
+    uint64_t redundancy_ns;      /* first retry of a lost second link; doubles */
+    uint64_t redundancy_max_ns;  /* up to */
+    uint64_t add_link_notice_ns; /* a client without redundancy tells of an unused RNIC so often, at least */
+    uint64_t group_idle_ns;      /* of a server's group without connections */
     uint64_t rmb_idle_ns;
     uint64_t close_guard_ns;
     uint64_t abort_guard_ns;

@@ -3,6 +3,8 @@
  * 11.1. */
 #include "smcr/llc/flow.h"
 
+#define FIRST_NOTICE_AGAIN_NS 1000000000u /* doubles, up to smcr_times.add_link_notice_ns */
+
 /* --- CONFIRM LINK --- */
 
 static void answer_confirm(struct smcr_link *link, uint32_t peer_user_id, uint64_t now_ns)
@@ -205,6 +207,18 @@ void smcr_llc_cont_req(struct smcr_link *link, const struct smcr_llc_msg *m, uin
 
 /* --- a notice --- */
 
+/* A server may let a notice be (SMCR-SER-03), and Linux drops one that comes while it still frees the link
+ * that went, with no retry timer of its own: so it is given again, more and more seldom, until there is
+ * redundancy. */
+static void plan_next_notice(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr_llc *llc = &group->llc;
+    uint64_t most = group->smcr->config.times.add_link_notice_ns;
+    uint64_t wait = llc->notice_ns > 0 ? 2 * llc->notice_ns : FIRST_NOTICE_AGAIN_NS;
+    llc->notice_ns = wait < most ? wait : most;
+    smcr_arm(group->smcr, &llc->notice_timer, now_ns + llc->notice_ns);
+}
+
 void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_link *via = smcr_group_talking_link(group, NULL);
@@ -218,6 +232,7 @@ void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns)
     else
         smcr_llc_build_add_link(message, group, &end, 0, false);
     smcr_llc_send(via, message, SMCR_POST_LLC, now_ns);
+    plan_next_notice(group, now_ns);
 }
 
 /* The notice is not awaited: one that the server will not follow is given again by its timer. */

@@ -124,6 +124,7 @@ struct smcr_llc {
     uint32_t generation; /* counts changes of the links */
     struct rdma_timer timer;
     struct rdma_timer notice_timer; /* C: the next ADD LINK notice, SMCR-REC-04 rows 8 and 9 */
+    uint64_t notice_ns;             /* C: between the last notice and the next; 0: none was given yet */
     struct smcr_llc_rkey rkey;
     struct smcr_llc_peer_rkey peer_rkey;
     struct smcr_llc_queued queue[SMCR_LLC_QUEUE];

@@ -291,13 +291,18 @@ Test(llc_add, row_6_on_another_link_if_there_is_one)
     played_end(&t);
 }
 
-/* A server's link 2 of the instance (client) in an established group, up to the CONTINUATIONs. */
-static void accept_later(struct played *t)
+/* The instance (client) in an established group, up to its notice of a second RNIC. */
+static void give_notice(struct played *t)
 {
-    uint8_t m[SMCR_MSG_BYTES];
     played_begin_with(t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 2}});
     pair_add_port(t->pair, t->me);
-    played_expect(t, 0, SMCR_LLC_ADD_LINK, false, NULL); /* the notice */
+    played_expect(t, 0, SMCR_LLC_ADD_LINK, false, NULL);
+}
+
+/* And the server's link 2 that follows, up to the CONTINUATIONs. */
+static void accept_offered(struct played *t)
+{
+    uint8_t m[SMCR_MSG_BYTES];
     played_make_link(t, 1, 1);
     t->peer.link[1].number = 5;
     peer_add_link(&t->peer, 1, false, m);
@@ -305,6 +310,40 @@ static void accept_later(struct played *t)
     played_expect(t, 0, SMCR_LLC_ADD_LINK, true, m);
     played_join_link(t, 1, m);
     cr_assert_eq(t->peer.link[1].number, 5);
+}
+
+static void accept_later(struct played *t)
+{
+    give_notice(t);
+    accept_offered(t);
+}
+
+/* Linux does not see a notice that comes while it frees the link that went; nobody else brings that back.
+ * covers: SMCR-ALK-03, SMCR-REC-30 */
+Test(llc_add, SMCR_ALK_03_a_notice_that_the_server_lets_be_is_given_again_and_more_seldom)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct raw_message raw;
+    give_notice(&t);
+    struct smcr_group *group = played_group(&t);
+    uint64_t wait_ns = PAIR_S, from_ns = t.pair->now_ns;
+    for (unsigned i = 0; i < 7; i++) {
+        smcr_cancel(group->smcr, &group->links[0].test_timer); /* the peer does not answer tests here */
+        cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_ADD_LINK, false, &raw, wait_ns + PAIR_S), "%u", i);
+        cr_assert_geq(t.pair->now_ns - from_ns, wait_ns - PAIR_MS, "%u", i);
+        from_ns = t.pair->now_ns;
+        wait_ns = 2 * wait_ns < 30 * PAIR_S ? 2 * wait_ns : 30 * PAIR_S;
+    }
+    accept_offered(&t);
+    peer_add_link_cont(&t.peer, 1, false, m);
+    played_send(&t, 0, m);
+    peer_confirm_link(&t.peer, 1, false, m);
+    played_send(&t, 1, m);
+    played_expect(&t, 1, SMCR_LLC_CONFIRM_LINK, true, NULL);
+    cr_assert_eq(smcr_group_redundancy(group), SMCR_SYMMETRIC);
+    cr_assert_eq(group->llc.notice_ns, 0, "the next notice is followed by another soon");
+    played_end(&t);
 }
 
 /* A server may ignore the notice while it adds a link (SMCR-SER-03), so it comes again when that is over.
@@ -360,6 +399,8 @@ Test(llc_add, row_9_no_CONFIRM_LINK_later)
     uint8_t m[SMCR_MSG_BYTES];
     struct raw_message raw;
     accept_later(&t);
+    smcr_cancel(t.pair->node[t.me].smcr,
+                &played_group(&t)->llc.notice_timer); /* of the notice that was given */
     peer_add_link_cont(&t.peer, 1, false, m);
     played_send(&t, 0, m);
     cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
