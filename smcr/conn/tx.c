@@ -67,7 +67,6 @@ void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
 
 /* A stretch of the stream as RDMA writes: cut at the end of the send buffer and at the end of the peer's
  * element (SMCR-DAT-02). */
-#define MAX_SEGMENTS 3
 struct segment {
     uint32_t from; /* in the send buffer */
     uint32_t to;   /* in the element: never below 4 (SMCR-RMB-08) */
@@ -75,7 +74,7 @@ struct segment {
 };
 
 static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to, uint32_t len_bytes,
-                    struct segment out[MAX_SEGMENTS])
+                    struct segment out[SMCR_LINK_WRITES])
 {
     uint32_t ring = conn->data->tx.buf->size_bytes;
     unsigned n = 0;
@@ -182,8 +181,8 @@ static bool post(struct smcr_conn *conn, const struct segment *segments, unsigne
 /* The most that goes with one CDC. */
 static uint32_t chunk_of(const struct smcr_conn *conn)
 {
-    uint32_t most = conn->link ? conn->link->write_max_bytes : 0;
-    return most ? min_u32(conn->data->tx.chunk_bytes, most) : conn->data->tx.chunk_bytes;
+    uint32_t most = conn->data->tx.chunk_bytes;
+    return conn->link ? min_u32(most, smcr_link_write_most(conn->link)) : most;
 }
 
 /* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07), behind `n` segments. False:
@@ -221,7 +220,7 @@ static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
 static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_tx *tx = &conn->data->tx;
-    struct segment segments[MAX_SEGMENTS];
+    struct segment segments[SMCR_LINK_WRITES];
     uint64_t from = max_u64(tx->replayed, tx->peer_consumed);
     if (conn->data->said == SMCR_OWES_ABORT || conn->data->said == SMCR_SAID_ABORT)
         from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
@@ -282,7 +281,7 @@ static bool push_data(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
     struct smcr_tx *tx = &data->tx;
-    struct segment segments[MAX_SEGMENTS];
+    struct segment segments[SMCR_LINK_WRITES];
     unsigned num = cut(conn, tx->sent, tx->cursor.offset_bytes, n, segments);
     if (smcr_link_room(conn->link) < num + 1) {
         wait_for_room(conn);

@@ -19,6 +19,11 @@ static unsigned link_index(const struct smcr_link *link)
     return (unsigned)(link - the_rig->group.links);
 }
 
+uint32_t smcr_link_write_most(const struct smcr_link *link)
+{
+    return link->write_max_bytes ? link->write_max_bytes : UINT32_MAX;
+}
+
 int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
                          uint64_t remote_va, uint32_t rkey)
 {
