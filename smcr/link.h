@@ -140,11 +140,18 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
 void smcr_link_post_held(struct smcr_link *link);
 /* The most that one RDMA write of new data should have. */
 uint32_t smcr_link_write_most(const struct smcr_link *link);
-/* Posts `len_bytes` at `local`, which `lkey` covers on this link, as an RDMA write, or as several of one
- * packet each, unsignalled. As above; it must be followed by a message. A caller that needs it several times,
- * at most SMCR_LINK_WRITES, checks smcr_link_room() first, as if each were one work request. */
-int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
-                         uint64_t remote_va, uint32_t rkey);
+/* `len_bytes` at `local`, which `lkey` covers on this link, to the peer's memory. `spare_bytes` behind them
+ * there may be overwritten as well: they are the sender's, and their turn comes later. */
+struct smcr_write {
+    const uint8_t *local;
+    uint32_t lkey, rkey;
+    uint64_t remote_va;
+    uint32_t len_bytes, spare_bytes;
+};
+/* Posts it as an RDMA write, or as several of one packet each, unsignalled. As above; it must be followed by
+ * a message. A caller that needs it several times, at most SMCR_LINK_WRITES, checks smcr_link_room() first,
+ * as if each were one work request. */
+int smcr_link_post_write(struct smcr_link *link, const struct smcr_write *write);
 static inline uint32_t smcr_link_room(const struct smcr_link *link)
 {
     return link->sends_left > SMCR_LLC_SENDS ? link->sends_left - SMCR_LLC_SENDS : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port that moves trains is given: writes of one packet each, so that they and their CDC are one. */
+/* What a port that moves trains is given: writes of one packet each, none shorter than a CDC, so that they
+ * and their CDC are one. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static struct {
     unsigned firsts, onlys, cdcs;
     uint32_t onlys_bytes;              /* since the last CDC */
     uint32_t most_bytes, onlys_unlike; /* before a CDC; shorter than the one before, and not the last */
-    uint32_t last_bytes;
+    uint32_t last_bytes, least_bytes;  /* of a write; the shortest since the beginning */
 } left;
 
 static void on_wire(void *ctx, const struct pair_end *end, const uint8_t *bytes, size_t len_bytes)
@@ -38,6 +39,7 @@ static void on_wire(void *ctx, const struct pair_end *end, const uint8_t *bytes,
         left.onlys_bytes += payload;
         left.onlys_unlike += left.last_bytes != 0 && left.last_bytes < payload;
         left.last_bytes = payload;
+        left.least_bytes = min_u32(left.least_bytes, payload);
     } else if (opcode == SEND_ONLY && payload == SMCR_MSG_BYTES) {
         left.cdcs++;
         left.most_bytes = max_u32(left.most_bytes, left.onlys_bytes);
@@ -54,6 +56,7 @@ static void begin(const struct pair_config *config, unsigned n)
     }
     cr_assert(pair_settle(pair, 10 * PAIR_S), "%s", pair->failure);
     memset(&left, 0, sizeof left);
+    left.least_bytes = UINT32_MAX;
     pair->on_wire = on_wire;
 }
 
@@ -147,4 +150,68 @@ Test(trains, a_send_queue_that_is_nearly_full_is_given_one_write)
     cr_assert_gt(left.firsts, 0);
     cr_assert_gt(left.onlys, 100);
     end(CONNS);
+}
+
+/* --- a few bytes --- */
+
+enum { AS_A_MESSAGE = SMCR_MSG_BYTES - RETH_BYTES };
+
+Test(trains, a_few_bytes_are_as_long_as_their_CDC)
+{
+    struct pair_config config = config_of(NORNIC_MTU_1024, true);
+    begin(&config, 1);
+    for (uint32_t len = 1; len <= AS_A_MESSAGE; len++)
+        send_and_drain(len);
+    cr_assert_eq(left.least_bytes, AS_A_MESSAGE, "%u", left.least_bytes);
+    send_and_drain(AS_A_MESSAGE + 1);
+    cr_assert_eq(left.most_bytes, AS_A_MESSAGE + 1);
+    end(1);
+}
+
+Test(trains, a_few_bytes_are_not_filled_up_for_other_ports)
+{
+    struct pair_config config = config_of(NORNIC_MTU_1024, false);
+    begin(&config, 1);
+    send_and_drain(3);
+    cr_assert_eq(left.least_bytes, 3, "%u", left.least_bytes);
+    end(1);
+}
+
+/* What comes late over a link that is given up would stand over newer bytes that came over the other one. */
+Test(trains, a_few_bytes_are_not_filled_up_beside_another_link)
+{
+    struct pair_config config = config_of(NORNIC_MTU_1024, true);
+    config.topology = PAIR_CABLES;
+    config.ports[0] = config.ports[1] = 2;
+    begin(&config, 1);
+    send_and_drain(3);
+    cr_assert_eq(left.least_bytes, 3, "%u", left.least_bytes);
+    end(1);
+}
+
+/* Full of what nobody has read, the element ends in the middle: what stands behind the last few bytes would
+ * be over the oldest. And where it begins anew, behind its end, are the bytes of the next element.
+ * pair_drain() looks at each byte. */
+Test(trains, what_stands_behind_a_few_bytes_is_never_read)
+{
+    enum { ELEMENT = 16384, ROOM = ELEMENT - SMCR_CURSOR_START };
+    struct pair_config config = config_of(NORNIC_MTU_1024, true);
+    config.rcvbuf_bytes[1] = 8000; /* both are of one RMB */
+    begin(&config, 2);
+    cr_assert_eq(pair_pump(&conns[1]->end[0], 100, SMCR_SEND_NODELAY), 100);
+    for (unsigned round = 0; round < 3; round++) {
+        send_and_drain(1 +
+                       997 * (round > 0)); /* by one, the last few bytes end one before the element does */
+        unsigned sent = 0;
+        for (unsigned i = 0; sent < ROOM; i++) {
+            unsigned len_bytes = min_u32(1 + i % (AS_A_MESSAGE + 3), ROOM - sent);
+            cr_assert_eq(pair_pump(&conns[0]->end[0], len_bytes, SMCR_SEND_NODELAY), (ssize_t)len_bytes);
+            cr_assert(pair_settle(pair, 10 * PAIR_S), "%s", pair->failure);
+            sent += len_bytes;
+        }
+        cr_assert_eq(pair_drain(&conns[0]->end[1], 100000), ROOM, "%s", pair->failure);
+        cr_assert(pair_settle(pair, 10 * PAIR_S), "%s", pair->failure);
+    }
+    cr_assert_eq(pair_drain(&conns[1]->end[1], 100000), 100, "%s", pair->failure);
+    end(2);
 }
