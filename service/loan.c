@@ -25,9 +25,12 @@
 #include "sock/ports.h"
 
 #define CROSS_NS NS_PER_S /* the peer's Decline is there by then, if it sent one */
-/* Of the buffers of a program that did not say: TCP's grow by themselves, these cannot. The RMBE has one as
- * large that is smaller by what is not data in it. */
-#define PRESET_BYTES ((256u << 10) - 64)
+/* Of the buffers of a program that did not say: TCP's grow by themselves, these cannot. A service that lends
+ * few gives each what a stream needs whose two ends take turns at their processors. The RMBE has one as large
+ * that is smaller by what is not data in it. */
+#define PRESET_BYTES         ((512u << 10) - 64)
+#define PRESET_OF_MANY_BYTES ((256u << 10) - 64)
+#define MANY_LOANS           64
 
 /* --- whether it is lent --- */
 
@@ -264,9 +267,10 @@ int service_loan_begin(struct service *service, int tcp_fd, const struct service
     s->loan = loan;
     s->loan_pid = pid;
     s->declines = declines;
-    s->options.rcvbuf_bytes = begin->rcvbuf_bytes ? begin->rcvbuf_bytes : PRESET_BYTES;
+    uint32_t preset = service->num_loans < MANY_LOANS ? PRESET_BYTES : PRESET_OF_MANY_BYTES;
+    s->options.rcvbuf_bytes = begin->rcvbuf_bytes ? begin->rcvbuf_bytes : preset;
     s->options.sndbuf_bytes =
-        min_u32(begin->sndbuf_bytes ? begin->sndbuf_bytes : PRESET_BYTES, SERVICE_MAX_SEND_BYTES);
+        min_u32(begin->sndbuf_bytes ? begin->sndbuf_bytes : preset, SERVICE_MAX_SEND_BYTES);
     loan->seen_options = begin->options;
     loan->seen_keepidle_s = begin->keepidle_s;
     take_options(loan);

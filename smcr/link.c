@@ -345,24 +345,94 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
     return 0;
 }
 
-int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
-                         uint64_t remote_va, uint32_t rkey)
+/* What a port moves in trains costs the kernel a train at a time, and the packets of one are equally long,
+ * but for a shorter last one. Of a write of several packets the first is longer by its RETH: it is a train
+ * alone, the others are the second, and the message behind them is the third. As writes of one packet each,
+ * all with a RETH, the same bytes and their message are one train, in which TRAIN_BYTES fit at each path MTU.
+ *
+ * A write of a few bytes is shorter than its message, which so could not be the last of its train. Zeros
+ * behind them make it as long, where the peer has room: the next bytes overwrite them before a cursor tells of
+ * these. They must not come late, over bytes that another link has brought meanwhile. So the link has to be the
+ * only one when they are posted. One that is added later is agreed on by messages that this one carries behind
+ * them (RC delivers in order), and so begins when they have arrived. */
+#define TRAIN_BYTES  (32u << 10)
+#define TRAIN_WRITES 32
+#define SHORT_BYTES  28u /* with its RETH such a write is as long as a message */
+
+uint32_t smcr_link_write_most(const struct smcr_link *link)
+{
+    if (link->write_max_bytes)
+        return link->write_max_bytes;
+    return link->port && link->port->config.moves_trains ? TRAIN_BYTES : UINT32_MAX;
+}
+
+/* In how many writes it leaves: in one where the send queue has not much room left. */
+static uint32_t writes_of(const struct smcr_link *link, uint32_t packet_bytes, uint32_t len_bytes)
+{
+    uint32_t n = (len_bytes + packet_bytes - 1) / packet_bytes;
+    bool is_train = link->port->config.moves_trains && len_bytes <= TRAIN_BYTES && n <= TRAIN_WRITES;
+    return is_train && n + SMCR_LINK_WRITES <= smcr_link_room(link) ? n : 1;
+}
+
+static bool is_alone(const struct smcr_link *link)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (i != link->slot && link->group->links[i].state != SMCR_LINK_FREE)
+            return false;
+    return true;
+}
+
+static bool is_filled_up(const struct smcr_link *link, const struct smcr_write *w)
+{
+    return link->port->config.moves_trains && w->len_bytes < SHORT_BYTES &&
+           w->len_bytes + w->spare_bytes >= SHORT_BYTES && is_alone(link);
+}
+
+static int post_filled_up(struct smcr_link *link, const struct smcr_write *w)
+{
+    uint8_t bytes[SHORT_BYTES] = {0};
+    memcpy(bytes, w->local, w->len_bytes);
+    struct nornic_sge sge = {.addr = (uintptr_t)bytes, .len_bytes = SHORT_BYTES};
+    struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_WRITE, 0),
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_RDMA_WRITE,
+                                .send_flags = NORNIC_SEND_INLINE,
+                                .remote_addr = w->remote_va,
+                                .rkey = w->rkey};
+    return roce_post_send(link->qp, &wr, NULL);
+}
+
+static int post_writes(struct smcr_link *link, const struct smcr_write *w, uint32_t n, uint32_t packet_bytes)
+{
+    struct nornic_send_wr wrs[TRAIN_WRITES];
+    struct nornic_sge sges[TRAIN_WRITES];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i * packet_bytes, len = i + 1 < n ? packet_bytes : w->len_bytes - at;
+        sges[i] = (struct nornic_sge){.addr = (uintptr_t)w->local + at, .len_bytes = len, .lkey = w->lkey};
+        wrs[i] = (struct nornic_send_wr){.next = i + 1 < n ? &wrs[i + 1] : NULL,
+                                         .wr_id = smcr_wr_id(link, SMCR_WR_WRITE, 0),
+                                         .sg_list = &sges[i],
+                                         .num_sge = 1,
+                                         .opcode = NORNIC_WR_RDMA_WRITE,
+                                         .remote_addr = w->remote_va + at,
+                                         .rkey = w->rkey};
+    }
+    return roce_post_send(link->qp, wrs, NULL);
+}
+
+int smcr_link_post_write(struct smcr_link *link, const struct smcr_write *w)
 {
     if (!sends(link))
         return -ENOTCONN;
     if (smcr_link_room(link) < 2) /* the message that ends it needs room too */
         return -EAGAIN;
-    struct nornic_sge sge = {.addr = (uintptr_t)local, .len_bytes = len_bytes, .lkey = lkey};
-    struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_WRITE, 0),
-                                .sg_list = &sge,
-                                .num_sge = 1,
-                                .opcode = NORNIC_WR_RDMA_WRITE,
-                                .remote_addr = remote_va,
-                                .rkey = rkey};
-    if (roce_post_send(link->qp, &wr, NULL))
+    uint32_t packet_bytes = nornic_mtu_bytes(smcr_link_mtu(link));
+    uint32_t n = writes_of(link, packet_bytes, w->len_bytes);
+    if (is_filled_up(link, w) ? post_filled_up(link, w) : post_writes(link, w, n, packet_bytes))
         return -ENOTCONN;
-    link->sends_left--;
-    link->pending_writes++;
+    link->sends_left -= n;
+    link->pending_writes += n;
     return 0;
 }
 

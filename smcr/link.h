@@ -32,11 +32,12 @@ struct smcr_link_end {
     uint8_t mtu;  /* enum nornic_mtu */
 };
 
-#define SMCR_LINK_SENDS 256 /* posts of a link at a time, RDMA writes included */
-#define SMCR_LLC_SENDS  32  /* of them, those that data leaves to LLC messages */
-#define SMCR_LINK_RECVS 512 /* messages that may wait for us (SMCR-ENG-03) */
-#define SMCR_LINK_HELD  64  /* CDCs that may be held back: smcr_hold() */
-#define SMCR_RECV_BYTES 64  /* of each: a longer message than there may be is seen, and not an error of RC */
+#define SMCR_LINK_SENDS  256 /* posts of a link at a time, RDMA writes included */
+#define SMCR_LLC_SENDS   32  /* of them, those that data leaves to LLC messages */
+#define SMCR_LINK_RECVS  512 /* messages that may wait for us (SMCR-ENG-03) */
+#define SMCR_LINK_HELD   64  /* CDCs that may be held back: smcr_hold() */
+#define SMCR_LINK_WRITES 3   /* RDMA writes of one post, in front of its message */
+#define SMCR_RECV_BYTES  64  /* of each: a longer message than there may be is seen, and not an error of RC */
 
 /* What a signalled post was: whom its completion concerns, and what follows from its arrival. */
 enum smcr_post_kind {
@@ -137,13 +138,29 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
                            struct smcr_post what);
 /* Posts the CDCs that were held back: smcr_release(). */
 void smcr_link_post_held(struct smcr_link *link);
-/* Posts an RDMA write, unsignalled, of `len_bytes` at `local`, which `lkey` covers on this link. As above;
- * it must be followed by a message. A caller that needs several checks smcr_link_room() first. */
-int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
-                         uint64_t remote_va, uint32_t rkey);
+/* The most that one RDMA write of new data should have. */
+uint32_t smcr_link_write_most(const struct smcr_link *link);
+/* `len_bytes` at `local`, which `lkey` covers on this link, to the peer's memory. `spare_bytes` behind them
+ * there may be overwritten as well: they are the sender's, and their turn comes later. */
+struct smcr_write {
+    const uint8_t *local;
+    uint32_t lkey, rkey;
+    uint64_t remote_va;
+    uint32_t len_bytes, spare_bytes;
+};
+/* Posts it as an RDMA write, or as several of one packet each, unsignalled. As above; it must be followed by
+ * a message. A caller that needs it several times, at most SMCR_LINK_WRITES, checks smcr_link_room() first,
+ * as if each were one work request. */
+int smcr_link_post_write(struct smcr_link *link, const struct smcr_write *write);
 static inline uint32_t smcr_link_room(const struct smcr_link *link)
 {
     return link->sends_left > SMCR_LLC_SENDS ? link->sends_left - SMCR_LLC_SENDS : 0;
+}
+/* Of its packets: the smaller one of what its ends said (SMCR-QP-02). */
+static inline enum nornic_mtu smcr_link_mtu(const struct smcr_link *link)
+{
+    uint8_t peer = link->peer.mtu, own = link->local.mtu;
+    return (enum nornic_mtu)(peer && peer < own ? peer : own);
 }
 /* It carries messages both ways. */
 static inline bool smcr_link_talks(const struct smcr_link *link)

@@ -78,12 +78,6 @@ int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint
     return 0;
 }
 
-/* Of the packets of a link: the smaller one of what its ends said (SMCR-QP-02). */
-static uint8_t mtu_of(const struct smcr_link *link)
-{
-    return link->peer.mtu && link->peer.mtu < link->local.mtu ? link->peer.mtu : link->local.mtu;
-}
-
 static void fail_links(struct smcr_port *port, const char *cause, uint64_t now_ns)
 {
     for (struct smcr_link *link = port->links; link; link = link->next_on_port)
@@ -122,7 +116,7 @@ void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_
         return;
     port->config.path_mtu = path_mtu;
     for (struct smcr_link *link = port->links; link; link = link->next_on_port)
-        if (mtu_of(link) > path_mtu)
+        if (smcr_link_mtu(link) > path_mtu)
             narrow(link, path_mtu, now_ns);
         else
             link->write_max_bytes = 0;

@@ -131,6 +131,7 @@ struct smcr_port_config {
     struct roce_dev *dev; /* the caller's; outlives the port */
     unsigned sgid_index;  /* V2 entry: address, MAC and VLAN of the port */
     enum nornic_mtu path_mtu;
+    bool moves_trains; /* the device's port takes trains (net_port_limits.train_tx_bytes) */
     struct smcr_network networks[SMCR_MAX_NETWORKS]; /* that its interface is attached to (SMCR-FC-02) */
     unsigned num_networks;
     char name[32];   /* for people */

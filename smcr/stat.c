@@ -13,7 +13,6 @@ static void visit_links(const struct smcr_group *group, const struct smcr_group_
         const struct smcr_link *link = &group->links[i];
         if (link->state == SMCR_LINK_FREE)
             continue;
-        uint8_t mtu = link->peer.mtu && link->peer.mtu < link->local.mtu ? link->peer.mtu : link->local.mtu;
         struct smcr_link_stat s = {
             .number = link->number,
             .state = smcr_link_state_name(link->state),
@@ -25,7 +24,7 @@ static void visit_links(const struct smcr_group *group, const struct smcr_group_
             .mac = link->local.mac,
             .peer_mac = link->peer.mac,
             .path_mtu_bytes =
-                link->write_max_bytes ? link->write_max_bytes : nornic_mtu_bytes((enum nornic_mtu)mtu),
+                link->write_max_bytes ? link->write_max_bytes : nornic_mtu_bytes(smcr_link_mtu(link)),
             .user_id = link->user_id,
             .peer_user_id = link->peer_user_id,
             .conns = link->conns,

@@ -49,6 +49,7 @@ static void add_port(struct smcr_rt_port *p, struct smcr_rt_gid *g)
     struct smcr_port_config config = {.dev = host_dev_engine(p->dev),
                                       .sgid_index = g->sgid_index,
                                       .path_mtu = p->path_mtu,
+                                      .moves_trains = host_dev_port(p->dev)->limits.train_tx_bytes > 0,
                                       .lock = lock_dev,
                                       .unlock = unlock_dev,
                                       .ctx = p->dev};

@@ -67,7 +67,6 @@ void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
 
 /* A stretch of the stream as RDMA writes: cut at the end of the send buffer and at the end of the peer's
  * element (SMCR-DAT-02). */
-#define MAX_SEGMENTS 3
 struct segment {
     uint32_t from; /* in the send buffer */
     uint32_t to;   /* in the element: never below 4 (SMCR-RMB-08) */
@@ -75,7 +74,7 @@ struct segment {
 };
 
 static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to, uint32_t len_bytes,
-                    struct segment out[MAX_SEGMENTS])
+                    struct segment out[SMCR_LINK_WRITES])
 {
     uint32_t ring = conn->data->tx.buf->size_bytes;
     unsigned n = 0;
@@ -92,8 +91,10 @@ static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to
     return n;
 }
 
-/* False: the link does not send any more; SMCR_LINK_LOST is left, or will be. */
-static bool post_segments(struct smcr_conn *conn, const struct segment *segments, unsigned n)
+/* `spare_bytes`: that the peer has free behind the last one. False: the link does not send any more;
+ * SMCR_LINK_LOST is left, or will be. */
+static bool post_segments(struct smcr_conn *conn, const struct segment *segments, unsigned n,
+                          uint32_t spare_bytes)
 {
     const struct smcr_link *link = conn->link;
     const struct smcr_rtoken *token = &conn->peer_rmb->token[link->slot]; /* SMCR-DAT-04, FOV-13 */
@@ -101,8 +102,14 @@ static bool post_segments(struct smcr_conn *conn, const struct segment *segments
     uint64_t va = token->va + (uint64_t)(conn->peer_index - 1) * conn->peer_elem_bytes;
     for (unsigned i = 0; i < n; i++) {
         const struct segment *s = &segments[i];
-        if (smcr_link_post_write(conn->link, buf->bytes + s->from, buf->mr[link->slot]->lkey, s->len_bytes,
-                                 va + s->to, token->rkey) < 0)
+        struct smcr_write w = {.local = buf->bytes + s->from,
+                               .lkey = buf->mr[link->slot]->lkey,
+                               .rkey = token->rkey,
+                               .remote_va = va + s->to,
+                               .len_bytes = s->len_bytes};
+        if (i + 1 == n)
+            w.spare_bytes = min_u32(spare_bytes, conn->peer_elem_bytes - s->to - s->len_bytes);
+        if (smcr_link_post_write(conn->link, &w) < 0)
             return false;
         conn->smcr->counters.tx_writes++;
     }
@@ -160,7 +167,7 @@ static void note_told(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64
     }
 }
 
-/* `n` segments and the CDC that covers them. False: no room. */
+/* `n` segments, up to the last byte that was sent, and the CDC that covers them. False: no room. */
 static bool post(struct smcr_conn *conn, const struct segment *segments, unsigned n, uint64_t now_ns)
 {
     if (smcr_link_room(conn->link) < n + 1) {
@@ -171,7 +178,7 @@ static bool post(struct smcr_conn *conn, const struct segment *segments, unsigne
     smcr_cdc_build(conn, &cdc);
     if (n == 0 && conn->data->tx.tell != SMCR_TELL_NOW)
         conn->smcr->counters.tx_window_updates++;
-    if (post_segments(conn, segments, n))
+    if (post_segments(conn, segments, n, smcr_tx_window(conn)))
         post_cdc(conn, &cdc, now_ns);
     note_told(conn, &cdc, now_ns);
     return true;
@@ -182,8 +189,8 @@ static bool post(struct smcr_conn *conn, const struct segment *segments, unsigne
 /* The most that goes with one CDC. */
 static uint32_t chunk_of(const struct smcr_conn *conn)
 {
-    uint32_t most = conn->link ? conn->link->write_max_bytes : 0;
-    return most ? min_u32(conn->data->tx.chunk_bytes, most) : conn->data->tx.chunk_bytes;
+    uint32_t most = conn->data->tx.chunk_bytes;
+    return conn->link ? min_u32(most, smcr_link_write_most(conn->link)) : most;
 }
 
 /* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07), behind `n` segments. False:
@@ -200,7 +207,7 @@ static bool post_validation(struct smcr_conn *conn, const struct segment *segmen
                            .seq = conn->data->tx.completed_seq,
                            .alert_token = conn->peer_token,
                            .failover_validation = 1};
-    if (post_segments(conn, segments, n))
+    if (post_segments(conn, segments, n, 0)) /* what is behind them was sent before, over the other link */
         post_cdc(conn, &cdc, now_ns);
     return true;
 }
@@ -221,7 +228,7 @@ static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
 static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_tx *tx = &conn->data->tx;
-    struct segment segments[MAX_SEGMENTS];
+    struct segment segments[SMCR_LINK_WRITES];
     uint64_t from = max_u64(tx->replayed, tx->peer_consumed);
     if (conn->data->said == SMCR_OWES_ABORT || conn->data->said == SMCR_SAID_ABORT)
         from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
@@ -282,7 +289,7 @@ static bool push_data(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
     struct smcr_tx *tx = &data->tx;
-    struct segment segments[MAX_SEGMENTS];
+    struct segment segments[SMCR_LINK_WRITES];
     unsigned num = cut(conn, tx->sent, tx->cursor.offset_bytes, n, segments);
     if (smcr_link_room(conn->link) < num + 1) {
         wait_for_room(conn);

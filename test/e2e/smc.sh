@@ -156,6 +156,18 @@ for host in 10.77.0.1 fd77::1; do
     result over_udp_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
     result over_udp_by_two_links_$family "$words" is "$by_smc and $two_links" "$tmp/out"
 done
+
+# --- which move trains: writes of one packet each, all of one length, and not a longer FIRST before the others ---
+writes() # FILE OPCODE: how many packets there are of it
+{
+    "$nornic" explain --all --json "$1" | grep -c "\"bth\":{\"opcode\":$2,"
+}
+serve -o /dev/null
+connect -i "$tmp/back" -o /dev/null --require-smc --capture "$tmp/trains.pcapng" 10.77.0.1 5000
+finish
+firsts=$(writes "$tmp/trains-nnb.pcapng" 6) onlys=$(writes "$tmp/trains-nnb.pcapng" 10)
+result over_udp_in_trains "client $rc $out $err; $firsts of RDMA WRITE First, $onlys of Only" \
+    eval '[ "$onlys" -gt 20 ] && [ "$firsts" -lt $((onlys / 20)) ]'
 a=("${through[@]:0:4}") b=("${through[@]:4}")
 
 # --- both ways at once, by standard input and output ---

@@ -83,6 +83,7 @@ static void draw_pair(struct smcr_plan *plan, struct test_random *r, const struc
     c->tcp_chunk_bytes = test_random_below(r, 3) == 0 ? 1 + test_random_below(r, 40) : 0;
     c->tcp_delay_ns = test_random_between(r, 1000, 200000);
     draw_wire(plan, r, p);
+    c->moves_trains = c->seed >> 2 & 1;
     /* One seed in four speaks version 2: both nodes know an enterprise id. In two of four only one does. */
     for (unsigned i = 0; i < 2; i++)
         if (c->seed >> i & 1)

@@ -252,7 +252,7 @@ Test(link, SMCR_FOV_04_a_link_that_is_stopped_owes_nothing)
     uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_TEST_LINK, SMCR_MSG_BYTES};
     cr_assert_eq(smcr_link_post_message(link, m, SMCR_MSG_BYTES, (struct smcr_post){.kind = SMCR_POST_LLC}),
                  -ENOTCONN);
-    cr_assert_eq(smcr_link_post_write(link, m, 1, 1, 0, 1), -ENOTCONN);
+    cr_assert_eq(smcr_link_post_write(link, &(struct smcr_write){.local = m, .len_bytes = 1}), -ENOTCONN);
     played_end(&t);
 }
 

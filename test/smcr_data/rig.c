@@ -19,25 +19,35 @@ static unsigned link_index(const struct smcr_link *link)
     return (unsigned)(link - the_rig->group.links);
 }
 
-int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
-                         uint64_t remote_va, uint32_t rkey)
+uint32_t smcr_link_write_most(const struct smcr_link *link)
+{
+    return link->write_max_bytes ? link->write_max_bytes : UINT32_MAX;
+}
+
+int smcr_link_post_write(struct smcr_link *link, const struct smcr_write *w)
 {
     struct rig *rig = the_rig;
     unsigned i = link_index(link);
     uint64_t elem = rig->peer_rmb.token[i].va + (uint64_t)(RIG_PEER_RMBE - 1) * rig->conn->peer_elem_bytes;
     cr_assert_eq(link->state, SMCR_LINK_ACTIVE);
     cr_assert_gt(smcr_link_room(link), 0);
-    cr_assert_eq(lkey, rig->mr[i].lkey, "SMCR-FOV-13: the keys are those of the link");
-    cr_assert_eq(rkey, rig->peer_rmb.token[i].rkey);
-    cr_assert(remote_va >= elem + SMCR_CURSOR_START, "SMCR-RMB-08: the eye catcher is never written");
-    cr_assert(remote_va + len_bytes <= elem + rig->conn->peer_elem_bytes);
-    cr_assert(local >= rig->buf.bytes && local + len_bytes <= rig->buf.bytes + rig->buf.size_bytes);
+    cr_assert_eq(w->lkey, rig->mr[i].lkey, "SMCR-FOV-13: the keys are those of the link");
+    cr_assert_eq(w->rkey, rig->peer_rmb.token[i].rkey);
+    cr_assert(w->remote_va >= elem + SMCR_CURSOR_START, "SMCR-RMB-08: the eye catcher is never written");
+    cr_assert(w->remote_va + w->len_bytes <= elem + rig->conn->peer_elem_bytes);
+    cr_assert(w->local >= rig->buf.bytes && w->local + w->len_bytes <= rig->buf.bytes + rig->buf.size_bytes);
+    cr_assert(w->remote_va + w->len_bytes + w->spare_bytes <= elem + rig->conn->peer_elem_bytes);
+    if (w->spare_bytes > 0)
+        cr_assert_eq(w->remote_va + w->len_bytes, elem + rig->conn->data->tx.cursor.offset_bytes,
+                     "what is behind the last byte that was sent is spare, and nothing else");
+    if (!rig->is_deferred) /* whatever is there then, nobody reads it before it is written */
+        memset(rig->peer_elem + (w->remote_va - elem) + w->len_bytes, 0x5a, w->spare_bytes);
     cr_assert_lt(rig->num_log, RIG_LOG);
     rig->log[rig->num_log++] = (struct rig_post){.link = i,
-                                                 .offset_bytes = (uint32_t)(remote_va - elem),
-                                                 .len_bytes = len_bytes,
-                                                 .bytes = malloc(len_bytes)};
-    memcpy(rig->log[rig->num_log - 1].bytes, local, len_bytes);
+                                                 .offset_bytes = (uint32_t)(w->remote_va - elem),
+                                                 .len_bytes = w->len_bytes,
+                                                 .bytes = malloc(w->len_bytes)};
+    memcpy(rig->log[rig->num_log - 1].bytes, w->local, w->len_bytes);
     if (!rig->is_deferred)
         rig_carry_out(rig, rig->num_log - 1);
     link->sends_left--;

@@ -327,6 +327,28 @@ Test(failover, SMCR_FOV_08_the_peers_validation)
     rig_free(rig);
 }
 
+/* Behind a part of it are bytes that were sent before, which the peer may be reading: none of them is spare
+ * (the rig looks at each write).
+ * covers: SMCR-FOV-09, SMCR-QP-02 */
+Test(failover, SMCR_FOV_09_a_replay_in_small_writes_overwrites_nothing_behind_them)
+{
+    struct rig *rig = active();
+    rig->group.links[1].write_max_bytes = 256;
+    cr_assert_eq(rig_send(rig, data, 1000, 0), 1000);
+    skip(rig);
+    rig_lose_link(rig);
+    expect_validation(rig, 0);
+    for (unsigned at = 0; at < 1000; at += 256) {
+        const struct rig_post *post = rig_next(rig);
+        cr_assert_not_null(post);
+        cr_assert_eq(post->len_bytes, at + 256 < 1000 ? 256 : 1000 - at);
+        post = rig_next(rig);
+        cr_assert_not_null(post);
+        cr_assert(post->is_cdc);
+    }
+    rig_free(rig);
+}
+
 /* covers: SMCR-FOV-08 */
 Test(failover, SMCR_FOV_08_the_comparison_is_serial)
 {

@@ -57,6 +57,7 @@ static void add_to_instance(struct pair_port *p)
         .dev = p->dev,
         .sgid_index = p->sgid_index,
         .path_mtu = mtu ? mtu : NORNIC_MTU_1024,
+        .moves_trains = config->moves_trains,
         .networks[0] = {.addr = p->addr, .prefix_len = config->ipv6 ? 64 : 24},
         .num_networks = 1,
     };

@@ -31,6 +31,7 @@ struct pair_config {
     bool ipv6;
     uint16_t vlan_id;
     enum nornic_mtu path_mtu[2];               /* default 1024; the port's MTU is 9000 */
+    bool moves_trains;                         /* so the ports say; frames are single ones all the same */
     struct sim_link_config wire;               /* of every port's sending direction; default: 5 us of delay */
     uint64_t tcp_delay_ns;                     /* default 20 us */
     uint32_t tcp_chunk_bytes;                  /* TCP delivers in pieces of so many bytes; 0: as sent */
