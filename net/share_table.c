@@ -165,8 +165,8 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Tries again until then. Who has waited long tries less often: hundreds that wait would take the processor away
- * from the one that they wait for. */
+/* Tries again until then. Who has waited long tries less often: hundreds that wait would take the processor
+ * away from the one that they wait for. */
 static int lock_until(struct net_share_table *table, uint64_t begun_ns, uint64_t end_ns)
 {
     int err = -EAGAIN;

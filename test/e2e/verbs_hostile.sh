@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs that treat libibverbs badly (test/verbs/programs/hostile.c, crowd.c) as ordinary users on one address: many processes
-# of which some kill themselves in mid transfer, children made at each step, things given back that threads use. Nobody
-# else notices, and everything comes back: leases, sockets.
+# Programs that treat libibverbs badly (test/verbs/programs/hostile.c, crowd.c) as ordinary users on one address: many
+# processes of which some kill themselves in mid transfer, children made at each step, things given back that threads
+# use. Nobody else notices, and everything comes back: leases, sockets.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")

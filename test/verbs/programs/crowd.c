@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program of libibverbs: PROCESSES of one address open the first device all at once, and make a queue pair each. As
- * many as have room get one, with numbers that nobody else has; the others are told that there is none. When all have
- * gone, there is room again. It knows nothing of nornic.
+/* A program of libibverbs: PROCESSES of one address open the first device all at once, and make a queue pair
+ * each. As many as have room get one, with numbers that nobody else has; the others are told that there is
+ * none. When all have gone, there is room again. It knows nothing of nornic.
  *
  *   crowd PROCESSES ROOM   says how many had room; ends with 0 if ROOM of them had, and all else was right */
 #include <errno.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by run: one of two programs is killed (SIGKILL) while they speak. The other one is told so and ends by itself,
-# nothing of either is left, and two others begin at the same addresses. A line is: name | who is killed | when it runs |
-# server | client, @ is its address | what the other one says of it, a pattern. They would speak for longer than anybody
-# waits. Not here: who has sent nothing that is not answered, and waits for the other to speak (ib_send_bw's server,
-# rping), hears nothing of its end.
+# Sourced by run: one of two programs is killed (SIGKILL) while they speak. The other one is told so and ends by
+# itself, nothing of either is left, and two others begin at the same addresses. A line is: name | who is killed | when
+# it runs | server | client, @ is its address | what the other one says of it, a pattern. They would speak for longer
+# than anybody waits. Not here: who has sent nothing that is not answered, and waits for the other to speak
+# (ib_send_bw's server, rping), hears nothing of its end.
 # shellcheck shell=bash
 begin killed
 
