@@ -135,6 +135,12 @@ static int unlock(struct nornic_cm_id *id, int err)
     return err;
 }
 
+int nornic_cm_id_set_qp_type(struct nornic_cm_id *id, enum nornic_qp_type type)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, id->iw ? -EOPNOTSUPP : host_cm_set_qp_type(id->host, type));
+}
+
 void nornic_cm_id_endpoints(struct nornic_cm_id *id, struct nornic_cm_endpoints *out)
 {
     struct roce_cm_endpoints ends;

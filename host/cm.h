@@ -45,6 +45,9 @@ void host_cm_destroy_id(struct host_cm_id *id);
 void *host_cm_id_ctx(const struct host_cm_id *id);
 void host_cm_id_set_ctx(struct host_cm_id *id, void *ctx);
 
+/* As roce_cm_id_set_qp_type(). */
+int host_cm_set_qp_type(struct host_cm_id *id, enum nornic_qp_type type);
+
 /* What it is bound and connected to; zero before it is known. */
 void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints *out);
 

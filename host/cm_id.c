@@ -107,6 +107,12 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
     end(id, 0);
 }
 
+int host_cm_set_qp_type(struct host_cm_id *id, enum nornic_qp_type type)
+{
+    begin(id);
+    return end(id, id->step == HOST_CM_IDLE ? roce_cm_id_set_qp_type(id->engine, type) : -EINVAL);
+}
+
 int host_cm_resolve_route(struct host_cm_id *id)
 {
     int err = -EINVAL;

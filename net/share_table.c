@@ -23,12 +23,14 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define OPEN_TRIES 16
-#define READ_TRIES 4
-#define TABLE_LOCK NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
-#define WRITES_AT  256             /* behind a byte for each slot that has a record: how often was written */
-#define RECORDS_AT (WRITES_AT + sizeof(uint64_t))
-#define RETRY_NS   500000
+#define OPEN_TRIES   16
+#define READ_TRIES   4
+#define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
+#define WRITES_AT    256 /* behind a byte for each slot that has a record: how often was written */
+#define RECORDS_AT   (WRITES_AT + sizeof(uint64_t))
+#define RETRY_NS     500000
+#define RETRY_MAX_NS (20 * NS_PER_MS)
+#define WAITS_MAX    6 /* of one call: others may write for ever */
 
 static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
 
@@ -163,15 +165,32 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* Tries again until then. Who has waited long tries less often: hundreds that wait would take the processor
+ * away from the one that they wait for. */
+static int lock_until(struct net_share_table *table, uint64_t begun_ns, uint64_t end_ns)
+{
+    int err = -EAGAIN;
+    for (uint64_t now_ns = clock_ns(); err == -EAGAIN && now_ns < end_ns; now_ns = clock_ns()) {
+        uint64_t pause_ns = min_u64(max_u64(RETRY_NS, (now_ns - begun_ns) / 16), RETRY_MAX_NS);
+        nanosleep(&(struct timespec){.tv_nsec = (long)pause_ns}, NULL);
+        err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK, 1);
+    }
+    return err;
+}
+
 int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns)
 {
     int err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK, 1);
     if (err != -EAGAIN || wait_ns == 0)
         return err;
-    for (uint64_t end_ns = clock_ns() + wait_ns; err == -EAGAIN && clock_ns() < end_ns;) {
-        nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-        err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK, 1);
-    }
+    const uint64_t begun_ns = clock_ns();
+    uint64_t writes = net_share_table_writes(table), before;
+    unsigned waits = 0;
+    do {
+        before = writes;
+        err = lock_until(table, begun_ns, begun_ns + ++waits * wait_ns);
+        writes = net_share_table_writes(table);
+    } while (err == -EAGAIN && writes != before && waits < WAITS_MAX);
     return err;
 }
 

@@ -64,9 +64,10 @@ void net_share_table_keep(struct net_share_table *table, int fd);
 /* The leases of this opening end. */
 void net_share_table_close(struct net_share_table *table);
 
-/* Locks the table: at once, or within `wait_ns`. 0, -EAGAIN, or another -errno. It is tried again and again:
- * fcntl(2) waits for ever or not at all, and a neighbour that was stopped must not stop all. So nothing that
- * takes long is done under the lock: what is, takes a tenth of a millisecond. */
+/* Locks the table: at once, or within `wait_ns`, and as much again, five times at the most, where others have
+ * written meanwhile: they get on with it, and there are many. 0, -EAGAIN, or another -errno. It is tried
+ * again and again: fcntl(2) waits for ever or not at all, and a neighbour that was stopped must not stop all.
+ * So nothing that takes long is done under the lock: what is, takes a tenth of a millisecond. */
 int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns);
 void net_share_table_unlock(struct net_share_table *table);
 

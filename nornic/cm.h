@@ -20,7 +20,7 @@ NORNIC_BEGIN_DECLS
 enum nornic_port_space {
     NORNIC_PS_TCP = 0x0106, /* RC */
     NORNIC_PS_UDP = 0x0111, /* UD, by service id resolution */
-    NORNIC_PS_IB = 0x013f,  /* RC */
+    NORNIC_PS_IB = 0x013f,  /* RC; XRC where nornic_cm_id_set_qp_type() says so */
 };
 
 /* What both ends of a connection agree on; the meaning of each is librdmacm's. */
@@ -99,6 +99,12 @@ void nornic_cm_id_destroy(struct nornic_cm_id *id);
 /* The caller's `ctx`; that of a request is its listener's until it is set. */
 void *nornic_cm_id_ctx(const struct nornic_cm_id *id);
 void nornic_cm_id_set_ctx(struct nornic_cm_id *id, void *ctx);
+
+/* Of an id of NORNIC_PS_IB, before it listens or connects: of which type its queue pairs are (ROCE-XRC-4).
+ * RC, as of every new one; XRC_TGT of one that listens, and of what comes to it; XRC_INI of one that
+ * connects. 0; -EINVAL (another type, another port space, or the id is in use); or -EOPNOTSUPP: over iWARP
+ * there is no XRC. */
+int nornic_cm_id_set_qp_type(struct nornic_cm_id *id, enum nornic_qp_type type);
 
 /* What an id is bound and connected to; zero before it is known. */
 struct nornic_cm_endpoints {

@@ -278,6 +278,8 @@ int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
     if (cq->handle != verbs_cq_of(cq)->number)
         return verbs_fail(EINVAL, "%p is no completion queue: its number was changed", (void *)cq);
+    if (verbs_is_inherited(cq->context))
+        return verbs_fail(EIO, "the completion queue is the parent's to arm");
     int state = verbs_hold();
     nornic_cq_req_notify(verbs_cq_of(cq)->nornic, solicited_only != 0);
     if (verbs_cq_of(cq)->hold) {

@@ -61,6 +61,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
     struct verbs_qp *qp = verbs_qp_of(base);
     if (verbs_object_need(VERBS_QP, qp))
         return EINVAL;
+    if (verbs_is_inherited(base->context))
+        return verbs_fail(EIO, "queue pair 0x%06x is the parent's", base->qp_num);
     struct verbs_context_own *own = verbs_own(base->context);
     struct nornic_qp_attr wanted = attr_of(attr);
     if (attr_mask & IBV_QP_RATE_LIMIT)

@@ -120,6 +120,10 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
     struct nornic_send_wr batch[BATCH];
     struct ibv_send_wr *of_batch[BATCH];
     struct moved moved;
+    if (verbs_is_inherited(base->context)) { /* nobody would send it, and another thread may have the lock */
+        *bad = wr;
+        return verbs_fail(EIO, "queue pair 0x%06x is the parent's", base->qp_num);
+    }
     while (wr) {
         const struct nornic_send_wr *refused = NULL;
         unsigned n = 0;
@@ -157,6 +161,10 @@ int verbs_post_receives(struct verbs_context_own *own, struct ibv_recv_wr *wr, s
     struct nornic_recv_wr batch[BATCH];
     struct ibv_recv_wr *of_batch[BATCH];
     struct moved moved;
+    if (own->is_inherited) {
+        *bad = wr;
+        return verbs_fail(EIO, "the queue that takes receives is the parent's");
+    }
     while (wr) {
         const struct nornic_recv_wr *refused = NULL;
         unsigned n = 0;

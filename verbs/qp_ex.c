@@ -266,7 +266,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
         if (verbs_own(qp->qp_base.context)->faults)
             verbs_fault_send(own_of(qp), &built->wr);
     }
-    int err = b->err, state = verbs_hold();
+    int err = verbs_is_inherited(qp->qp_base.context) ? EIO : b->err, state = verbs_hold();
     if (!err && b->count)
         err = -nornic_qp_post_send_all(own_of(qp)->nornic, &b->list[0].wr);
     verbs_let(state);

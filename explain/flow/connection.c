@@ -106,11 +106,12 @@ static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_
 {
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
-    if (c->is_answered || c->service == ROCE_SERVICE_UD || !explain_layer_has(layer, "qpn"))
+    bool is_xrc = c->service == ROCE_SERVICE_XRC; /* ROCE-XRC-4 */
+    if (c->is_answered || c->service == ROCE_SERVICE_UD || !explain_layer_has(layer, is_xrc ? "eecn" : "qpn"))
         return;
     c->is_answered = true;
     c->comm_id[1] = rep.local_comm_id;
-    c->qpn[1] = rep.qpn;
+    c->qpn[1] = is_xrc ? rep.eecn : rep.qpn;
     c->starting_psn[0] = explain_layer_has(layer, "starting_psn") ? rep.starting_psn : EXPLAIN_PSN_UNKNOWN;
     struct explain_pair *pair =
         explain_pair_begin(f, &c->network, c->addr, c->qpn, c->starting_psn, c->service);

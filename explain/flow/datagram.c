@@ -21,6 +21,14 @@ static void put_service(uint64_t service_id, char *text, size_t size)
         snprintf(text, size, "service 0x%016" PRIx64, service_id);
 }
 
+/* XRC is told from other extended services by a field that comes later, which a capture may have cut off. */
+static const char *transport_words(const struct explain_layer *layer, const struct roce_cm_req *req)
+{
+    bool is_xrc = req->transport == ROCE_CM_TRANSPORT_EXTENDED && explain_layer_has(layer, "ext_transport") &&
+                  req->ext_transport == ROCE_CM_EXT_TRANSPORT_XRC;
+    return is_xrc ? "XRC" : roce_cm_transport_name(req->transport);
+}
+
 /* The describe_ functions say what the capture holds of their message, and return whether that is all that
  * there is to say. Fields are told in the order in which they are sent, so that one that is missing is the
  * last. */
@@ -37,7 +45,7 @@ static bool describe_request(const struct explain_layer *layer, const uint8_t *m
     if (explain_layer_has(layer, "qpn"))
         explain_add_words(m, ": QP 0x%06x", req.qpn);
     if (explain_layer_has(layer, "transport"))
-        explain_add_words(m, ", %s", roce_cm_transport_name(req.transport));
+        explain_add_words(m, ", %s", transport_words(layer, &req));
     if (explain_layer_has(layer, "starting_psn"))
         explain_add_words(m, ", wants PSNs to it from 0x%06x", req.starting_psn);
     if (!explain_layer_has(layer, "path_mtu"))
@@ -70,8 +78,9 @@ static bool describe_reply(const struct explain_layer *layer, const uint8_t *mes
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
     explain_add_words(m, "CM REP");
+    bool is_xrc = explain_layer_has(layer, "eecn") && rep.qpn == 0; /* ROCE-XRC-4 */
     if (explain_layer_has(layer, "qpn"))
-        explain_add_words(m, ": QP 0x%06x", rep.qpn);
+        explain_add_words(m, ": QP 0x%06x", is_xrc ? rep.eecn : rep.qpn);
     if (!explain_layer_has(layer, "starting_psn"))
         return false;
     explain_add_words(m, ", wants PSNs to it from 0x%06x", rep.starting_psn);

@@ -69,7 +69,8 @@ int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, st
     static const struct nornic_conn_param nothing;
     bool datagrams = id->space == NORNIC_PS_UDP;
     param = param ? param : &nothing;
-    if (id->was_used || !param_is_good(id, param) || !route_is_good(id->cm, route))
+    if (id->was_used || id->qp_type == NORNIC_QPT_XRC_TGT || !param_is_good(id, param) ||
+        !route_is_good(id->cm, route))
         return -EINVAL;
     int err = 0;
     take_route(id, route);
@@ -151,6 +152,12 @@ static void rx_duplicate_rep(struct roce_cm *cm, struct roce_cm_id *id, uint64_t
     }
 }
 
+/* An XRC target's number stands where that of an end-to-end context would (ROCE-XRC-4). */
+static uint32_t answering_qpn(const struct roce_cm_id *id, const struct roce_cm_rep *rep)
+{
+    return id->qp_type == NORNIC_QPT_XRC_INI ? rep->eecn : rep->qpn;
+}
+
 /* ROCE-CM-30 to 33. A peer that wants to issue more than we named gets it, as with Linux. */
 static void take_rep(struct roce_cm_id *id, const struct roce_cm_rep *rep)
 {
@@ -167,7 +174,7 @@ static void take_rep(struct roce_cm_id *id, const struct roce_cm_rep *rep)
     id->flow_control = rep->flow_control;
     id->remote_comm_id = rep->local_comm_id;
     id->remote_guid = rep->ca_guid;
-    id->remote_qpn = rep->qpn;
+    id->remote_qpn = answering_qpn(id, rep);
     roce_cm_peer_bind(id);
 }
 
@@ -186,8 +193,9 @@ static void decline(struct roce_cm_id *id, uint16_t reason, int status, const st
 static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct roce_cm_rep *rep,
                       uint64_t now_ns)
 {
-    struct roce_cm_id *old = roce_cm_table_find(&cm->by_peer_qpn, roce_cm_qpn_key(rep->ca_guid, rep->qpn));
-    if (!roce_cm_qpn_is_good(rep->qpn)) {
+    uint32_t qpn = answering_qpn(id, rep);
+    struct roce_cm_id *old = roce_cm_table_find(&cm->by_peer_qpn, roce_cm_qpn_key(rep->ca_guid, qpn));
+    if (!roce_cm_qpn_is_good(qpn)) {
         roce_cm_count(cm, rx_bad_value);
         decline(id, ROCE_CM_REJ_UNSUPPORTED, -EPROTO, rep, now_ns);
         return;

@@ -151,6 +151,9 @@ void *roce_cm_id_ctx(const struct roce_cm_id *id);
 void roce_cm_id_set_ctx(struct roce_cm_id *id, void *ctx);
 enum roce_cm_state roce_cm_id_state(const struct roce_cm_id *id);
 
+/* As nornic_cm_id_set_qp_type(). 0 or -EINVAL. */
+int roce_cm_id_set_qp_type(struct roce_cm_id *id, enum nornic_qp_type type);
+
 /* What an id is bound and connected to; zero before it is known. */
 struct roce_cm_endpoints {
     struct nornic_addr local, remote;

@@ -23,6 +23,7 @@ struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space spa
     cm->slots[slot] = id;
     id->cm = cm;
     id->space = space;
+    id->qp_type = space == NORNIC_PS_UDP ? NORNIC_QPT_UD : NORNIC_QPT_RC;
     id->slot = slot;
     do /* 0 means "none" in messages */
         id->comm_id = cm->config.first_comm_id |
@@ -136,6 +137,15 @@ void *roce_cm_id_ctx(const struct roce_cm_id *id)
 void roce_cm_id_set_ctx(struct roce_cm_id *id, void *ctx)
 {
     id->ctx = ctx;
+}
+
+int roce_cm_id_set_qp_type(struct roce_cm_id *id, enum nornic_qp_type type)
+{
+    bool is_offered = type == NORNIC_QPT_RC || type == NORNIC_QPT_XRC_INI || type == NORNIC_QPT_XRC_TGT;
+    if (id->space != NORNIC_PS_IB || id->was_used || !is_offered)
+        return -EINVAL;
+    id->qp_type = type;
+    return 0;
 }
 
 enum roce_cm_state roce_cm_id_state(const struct roce_cm_id *id)

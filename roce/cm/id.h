@@ -32,6 +32,7 @@ struct roce_cm_id {
     struct roce_cm *cm;
     enum roce_cm_state state;
     enum nornic_port_space space;
+    enum nornic_qp_type qp_type; /* RC, UD; XRC_TGT or XRC_INI: ROCE-XRC-4 */
     uint32_t slot;
     uint32_t comm_id;  /* Local Comm ID; Request ID of a SIDR_REQ of ours */
     bool is_owned;     /* by the application; else it lives by its timer, or by an event that waits */

@@ -62,7 +62,8 @@ int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16
     struct roce_cm *cm = id->cm;
     bool anywhere = !addr || nornic_addr_is_zero(addr);
     bool is_one = !anywhere && !nornic_addr_is_v4_any(addr);
-    if (id->was_used || backlog == 0 || (is_one && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
+    if (id->was_used || id->qp_type == NORNIC_QPT_XRC_INI || backlog == 0 ||
+        (is_one && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);
     struct roce_cm_key key = roce_cm_service_key(roce_cm_service_id(id->space, port), anywhere ? &any : addr);

@@ -145,6 +145,9 @@ enum roce_cm_transport {
     ROCE_CM_TRANSPORT_EXTENDED = 3,
 };
 
+/* Extended Transport Type of a REQ: ROCE-XRC-4. */
+#define ROCE_CM_EXT_TRANSPORT_XRC 1
+
 /* Failover Accepted of a REP: ROCE-CM-43. */
 #define ROCE_CM_FAILOVER_NONE        0
 #define ROCE_CM_FAILOVER_UNSUPPORTED 1

@@ -81,6 +81,15 @@ static uint16_t judge_path(const struct roce_cm *cm, const struct roce_cm_path *
     return 0;
 }
 
+/* Whether the listener's queue pairs are such as the request asks for (ROCE-XRC-4). */
+static bool is_of_type(const struct roce_cm_id *listener, const struct roce_cm_req *req)
+{
+    if (listener->qp_type == NORNIC_QPT_XRC_TGT)
+        return req->transport == ROCE_CM_TRANSPORT_EXTENDED &&
+               req->ext_transport == ROCE_CM_EXT_TRANSPORT_XRC;
+    return req->transport == ROCE_CM_TRANSPORT_RC;
+}
+
 /* ROCE-CM-60, ROCE-CM-61. */
 static uint16_t judge_service(struct roce_cm *cm, const struct roce_cm_req *req, struct request *r)
 {
@@ -89,6 +98,8 @@ static uint16_t judge_service(struct roce_cm *cm, const struct roce_cm_req *req,
     r->listener = roce_cm_listener(cm, req->service_id, &r->local_addr);
     if (!r->listener || r->listener->space == NORNIC_PS_UDP)
         return ROCE_CM_REJ_INVALID_SERVICE_ID;
+    if (!is_of_type(r->listener, req))
+        return ROCE_CM_REJ_INVALID_TRANSPORT;
     roce_cm_ip_get(&ip, req->private_data);
     if (ip.major != 0 || !roce_cm_ip_addr_get(&dst, ip.dst, ip.ip_version) ||
         !nornic_addr_equal(&dst, &r->local_addr))
@@ -101,7 +112,7 @@ static uint16_t judge(struct roce_cm *cm, const struct roce_cm_path *path, const
                       struct request *r)
 {
     roce_cm_path_block_get(&r->primary, req->primary);
-    if (req->transport != ROCE_CM_TRANSPORT_RC)
+    if (req->transport != ROCE_CM_TRANSPORT_RC && req->transport != ROCE_CM_TRANSPORT_EXTENDED)
         return ROCE_CM_REJ_INVALID_TRANSPORT;
     if (!roce_cm_qpn_is_good(req->qpn))
         return ROCE_CM_REJ_UNSUPPORTED;
@@ -158,6 +169,7 @@ static void begin(struct roce_cm_id *id, const struct roce_cm_mad *mad, const st
     const struct roce_cm_req *req = &mad->req;
     static const uint8_t none[ROCE_CM_PATH_BYTES];
     id->was_used = true;
+    id->qp_type = r->listener->qp_type;
     id->state = ROCE_CM_REQ_RCVD_STATE;
     id->ctx = r->listener->ctx;
     id->path = r->path;

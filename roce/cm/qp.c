@@ -71,6 +71,8 @@ static uint32_t rtr_attr(const struct roce_cm_id *id, struct nornic_qp_attr *att
     attr->path_mtu = (enum nornic_mtu)id->terms.path_mtu;
     attr->dest_qpn = id->remote_qpn;
     attr->rq_psn = id->terms.rq_psn;
+    if (id->qp_type == NORNIC_QPT_XRC_INI) /* which answers nothing: ROCE-XRC-1 */
+        return NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN;
     attr->max_dest_rd_atomic = id->terms.responder_resources;
     attr->min_rnr_timer = 0; /* ROCE-INT-23 */
     return NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
@@ -83,6 +85,8 @@ static uint32_t rts_attr(const struct roce_cm_id *id, struct nornic_qp_attr *att
     if (id->space == NORNIC_PS_UDP)
         return NORNIC_QP_SQ_PSN;
     attr->timeout = id->has_ack_timeout ? id->ack_timeout : id->terms.ack_timeout;
+    if (id->qp_type == NORNIC_QPT_XRC_TGT) /* which asks for nothing */
+        return NORNIC_QP_SQ_PSN | NORNIC_QP_TIMEOUT;
     attr->retry_cnt = id->terms.retry_count; /* ROCE-CM-32 */
     attr->rnr_retry = id->terms.rnr_retry_count;
     attr->max_rd_atomic = id->terms.initiator_depth;

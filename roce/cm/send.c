@@ -90,6 +90,18 @@ static void put_path(const struct roce_cm_id *id, uint8_t *p)
     roce_cm_path_block_put(p, &block);
 }
 
+/* ROCE-XRC-4: who only sends takes no READs, and the other end, which has none of its own, need not know how
+ * often to repeat them. */
+static void make_xrc_req(struct roce_cm_req *req)
+{
+    req->transport = ROCE_CM_TRANSPORT_EXTENDED;
+    req->ext_transport = ROCE_CM_EXT_TRANSPORT_XRC;
+    req->responder_resources = 0;
+    req->retry_count = 0;
+    req->rnr_retry_count = 0;
+    req->srq = 0;
+}
+
 void roce_cm_send_req(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns)
 {
     const struct roce_cm_config *config = &id->cm->config;
@@ -114,10 +126,23 @@ void roce_cm_send_req(struct roce_cm_id *id, const struct nornic_conn_param *par
         .max_cm_retries = config->max_retries,
         .srq = id->srq,
     };
+    if (id->qp_type == NORNIC_QPT_XRC_INI)
+        make_xrc_req(&mad.req);
     put_path(id, mad.req.primary);
     put_ip_header(id, mad.req.private_data);
     copy_private(mad.req.private_data + ROCE_CM_IP_HDR_BYTES, param->private_data, param->private_data_len);
     put_and_keep(id, &mad, now_ns);
+}
+
+/* ROCE-XRC-4: a target sends nothing of its own, takes its receives from SRQs, and has its number elsewhere.
+ */
+static void make_xrc_rep(struct roce_cm_rep *rep)
+{
+    rep->eecn = rep->qpn;
+    rep->qpn = 0;
+    rep->initiator_depth = 0;
+    rep->flow_control = 0;
+    rep->srq = 1;
 }
 
 void roce_cm_send_rep(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns)
@@ -138,6 +163,8 @@ void roce_cm_send_rep(struct roce_cm_id *id, const struct nornic_conn_param *par
         .srq = id->srq,
         .ca_guid = config->ca_guid,
     };
+    if (id->qp_type == NORNIC_QPT_XRC_TGT)
+        make_xrc_rep(&mad.rep);
     copy_private(mad.rep.private_data, param->private_data, param->private_data_len);
     put_and_keep(id, &mad, now_ns);
 }

@@ -125,6 +125,7 @@ between ucmatose_migrate cm ucmatose -c 3 -m -- ucmatose -c 3 -m -s 10.77.0.2
 between udaddy cm udaddy -c 3 -- udaddy -c 3 -s 10.77.0.2
 between rdma_client cm rdma_server -- rdma_client -s 10.77.0.2
 between rdma_xclient cm rdma_xserver -- rdma_xclient -s 10.77.0.2
+between rdma_xclient_xrc cm rdma_xserver -c x -- rdma_xclient -c x -s 10.77.0.2
 
 # a group: who hears it says so before the sender begins, and the sender leaves when its peer may still count
 ip -n "$ns_a" route add 239.77.0.0/16 dev nna

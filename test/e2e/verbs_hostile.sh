@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs that treat libibverbs badly (test/verbs/programs/hostile.c) as ordinary users on one address: many processes
-# of which some kill themselves in mid transfer, children made at each step, things given back that threads use. Nobody
-# else notices, and everything comes back: leases, sockets.
+# Programs that treat libibverbs badly (test/verbs/programs/hostile.c, crowd.c) as ordinary users on one address: many
+# processes of which some kill themselves in mid transfer, children made at each step, things given back that threads
+# use. Nobody else notices, and everything comes back: leases, sockets.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
@@ -41,6 +41,11 @@ nothing_left swarm
 bounded "$hostile" swarm 50 40 10
 says swarm_with_deaths $? "2000 queue pairs in 50 processes: 40 ended well, 10 killed themselves"
 nothing_left swarm_with_deaths
+
+# many that open the device at the same moment: each waits as long as the others get on
+bounded "$build/test/verbs/programs/crowd" 100 100
+says crowd $? "100 processes at once: 100 had room, 0 were refused"
+nothing_left crowd
 
 # libraries that are unloaded while their threads run
 bounded "$build/test/verbs/programs/unload"

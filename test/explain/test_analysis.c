@@ -7,6 +7,8 @@
 
 #include "base/base.h"
 #include "explain/analysis.h"
+#include "net/bytes.h"
+#include "roce/icrc.h"
 #include "test/explain/story.h"
 
 struct result {
@@ -255,6 +257,52 @@ Test(analysis, a_req_names_the_port_and_the_psns_that_are_wanted)
     expect_words("cm_rping", 1,
                  "CM REQ for TCP port 7174: QP 0x000011, RC, wants PSNs to it from 0xf0a097, "
                  "path MTU 1024, connection 1");
+}
+
+/* A frame of a capture whose message, a CM's, is changed before it is explained. */
+struct changed {
+    uint8_t frame[400];
+    uint8_t *message;
+    struct net_capture_record record;
+};
+
+static void next_to_change(struct reading *r, struct changed *c)
+{
+    struct nornic_error why;
+    cr_assert_eq(net_capture_next(r->capture, &c->record, &why), 1);
+    cr_assert_leq(c->record.len_bytes, sizeof c->frame);
+    memcpy(c->frame, c->record.data, c->record.len_bytes);
+    c->message = c->frame + 86;
+}
+
+static void explain_changed(struct reading *r, struct changed *c)
+{
+    uint32_t len_bytes = c->record.len_bytes;
+    put_le32(c->frame + len_bytes - 4, roce_icrc(c->frame + 14, ROCE_L3_IPV4, len_bytes - 14 - 4));
+    c->record.data = c->frame;
+    explain_dissect(&r->packet, &c->record, ++r->number);
+    explain_analysis_next(r->analysis, &r->packet, &r->meaning);
+}
+
+/* covers: ROCE-XRC-4 */
+Test(analysis, ROCE_XRC_4_the_handshake_of_xrc_names_both_queue_pairs)
+{
+    struct reading r;
+    struct changed c;
+    begin(&r, "cm_rping");
+    next_to_change(&r, &c);
+    c.message[43] |= 3 << 1; /* the extended transport, */
+    c.message[51] |= 1;      /* which is XRC */
+    explain_changed(&r, &c);
+    cr_expect_str_eq(r.meaning.words, "CM REQ for TCP port 7174: QP 0x000011, XRC, wants PSNs to it from "
+                                      "0xf0a097, path MTU 1024, connection 1");
+    next_to_change(&r, &c);
+    memcpy(c.message + 16, c.message + 12, 3); /* where a target has its number */
+    memset(c.message + 12, 0, 3);
+    explain_changed(&r, &c);
+    cr_expect_str_eq(r.meaning.words, "CM REP: QP 0x000011, wants PSNs to it from 0xbadeee, connection 1");
+    cr_expect_eq(explain_analysis_flow_count(r.analysis), 1);
+    end(&r);
 }
 
 /* All of three messages arrives, out of order: the piece of the third that came first counts for itself

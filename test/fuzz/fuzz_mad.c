@@ -264,6 +264,8 @@ static struct roce_cm_id *create(struct world *w, uint8_t how)
     struct roce_cm_id *id;
     if (roce_cm_id_create(w->cm, space_of(how), NULL, &id) != 0)
         return NULL;
+    if (how & 0x40) /* only one of the IB port space takes it */
+        roce_cm_id_set_qp_type(id, how & 0x80 ? NORNIC_QPT_XRC_INI : NORNIC_QPT_XRC_TGT);
     adopt(w, id);
     return id;
 }

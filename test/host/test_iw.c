@@ -66,6 +66,9 @@ Test(iw, what_iwarp_has_not_is_refused)
     cr_expect_eq(nornic_xrcd_create(e.dev, &xrcd), -EOPNOTSUPP);
     cr_expect_eq(nornic_ah_create(e.pd, &av, &ah), -EOPNOTSUPP);
     cr_expect_eq(nornic_cm_id_create(e.cm, NORNIC_PS_UDP, NULL, &id), -EOPNOTSUPP);
+    cr_assert_eq(nornic_cm_id_create(e.cm, NORNIC_PS_TCP, NULL, &id), 0);
+    cr_expect_eq(nornic_cm_id_set_qp_type(id, NORNIC_QPT_XRC_TGT), -EOPNOTSUPP);
+    nornic_cm_id_destroy(id);
     iw_make_qp(&e);
     const struct nornic_qp_attr rtr = {.state = NORNIC_QPS_RTR};
     cr_expect_eq(nornic_qp_modify(e.qp, &rtr, NORNIC_QP_STATE), -EOPNOTSUPP);

@@ -4,7 +4,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,61 @@ Test(share_table, a_killed_process_holds_nothing)
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
     cr_expect_not(net_share_table_is_leased(&table, 9));
     cr_expect_eq(net_share_table_lock(&table, 0), 0);
+}
+
+/* One that has the table locked until it is told, or for so long, and writes all the time, or not at all. */
+struct holder {
+    struct net_share_table table;
+    bool writes;
+    unsigned ms;
+    atomic_bool is_told;
+};
+
+#define WHILE_NS NS_PER_S
+
+static void *hold(void *arg)
+{
+    struct holder *holder = arg;
+    const struct net_share_record record = {.pid = 1};
+    for (unsigned ms = 0; ms < holder->ms && !atomic_load(&holder->is_told); ms++) {
+        if (holder->writes)
+            net_share_table_write(&holder->table, 9, &record);
+        usleep(1000);
+    }
+    net_share_table_unlock(&holder->table);
+    return NULL;
+}
+
+static int wait_beside(bool writes)
+{
+    struct holder holder = {.writes = writes, .ms = 3 * WHILE_NS / 2 / NS_PER_MS};
+    pthread_t thread;
+    net_share_table_unlock(&table);
+    cr_assert_eq(net_share_table_open(&dir, &holder.table, LOCK_WAIT_NS), 0); /* locked */
+    cr_assert_eq(pthread_create(&thread, NULL, hold, &holder), 0);
+    int err = net_share_table_lock(&table, WHILE_NS);
+    pthread_join(thread, NULL);
+    net_share_table_close(&holder.table);
+    return err;
+}
+
+Test(share_table, who_waits_has_patience_with_those_that_get_on)
+{
+    cr_expect_eq(wait_beside(true), 0);
+    cr_expect_eq(wait_beside(false), -EAGAIN, "with one that is stopped it has none");
+}
+
+Test(share_table, patience_ends)
+{
+    struct holder holder = {.writes = true, .ms = 5000};
+    pthread_t thread;
+    net_share_table_unlock(&table);
+    cr_assert_eq(net_share_table_open(&dir, &holder.table, LOCK_WAIT_NS), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, hold, &holder), 0);
+    cr_expect_eq(net_share_table_lock(&table, 200 * NS_PER_MS), -EAGAIN, "6 times that are 1.2 seconds");
+    atomic_store(&holder.is_told, true);
+    pthread_join(thread, NULL);
+    net_share_table_close(&holder.table);
 }
 
 /* Another process may write what it likes. */

@@ -59,14 +59,30 @@ static int wait_for(pid_t child)
     return -1;
 }
 
+/* Whether all that would make a parent's queue work is refused. */
+static bool is_refused(struct pair *pair, struct ibv_mr *mr, struct ibv_srq *srq)
+{
+    struct ibv_recv_wr receive = {.wr_id = 1}, *refused = NULL;
+    struct ibv_qp_attr to = {.qp_state = IBV_QPS_ERR};
+    struct ibv_qp_ex *built = ibv_qp_to_qp_ex(pair->qp[0]);
+    ibv_wr_start(built);
+    ibv_wr_rdma_write(built, mr->rkey, (uintptr_t)memory);
+    ibv_wr_set_sge(built, mr->lkey, (uintptr_t)memory, 8);
+    return ibv_wr_complete(built) == EIO && post_write(pair->qp[0], mr, 8) == EIO &&
+           ibv_post_recv(pair->qp[0], &receive, &refused) == EIO && refused == &receive &&
+           ibv_post_srq_recv(srq, &receive, &refused) == EIO &&
+           ibv_req_notify_cq(ibv_cq_ex_to_cq(pair->cq), 0) == EIO &&
+           ibv_modify_qp(pair->qp[0], &to, IBV_QP_STATE) == EIO;
+}
+
 /* Everything that the parent has is given back here; then a context of its own works; then it ends as
  * programs end. What does not work is its exit code. */
-static void be_child(struct pair *pair, struct ibv_mr *mr)
+static void be_child(struct pair *pair, struct ibv_mr *mr, struct ibv_srq *srq)
 {
     struct ibv_wc wc;
-    if (ibv_poll_cq(ibv_cq_ex_to_cq(pair->cq), 1, &wc) >= 0)
+    if (ibv_poll_cq(ibv_cq_ex_to_cq(pair->cq), 1, &wc) >= 0 || !is_refused(pair, mr, srq))
         exit(1);
-    if (ibv_destroy_qp(pair->qp[0]) || ibv_destroy_qp(pair->qp[1]) ||
+    if (ibv_destroy_qp(pair->qp[0]) || ibv_destroy_qp(pair->qp[1]) || ibv_destroy_srq(srq) ||
         ibv_destroy_cq(ibv_cq_ex_to_cq(pair->cq)) || ibv_dereg_mr(mr) || ibv_dealloc_pd(pair_pd) ||
         ibv_close_device(pair_ctx))
         exit(2);
@@ -87,18 +103,22 @@ Test(hostile, a_child_leaves_its_parent_alone)
 #endif
     struct pair pair = pair_make();
     struct ibv_mr *mr = reg();
+    struct ibv_srq_init_attr receives = {.attr = {.max_wr = 4, .max_sge = 1}};
+    struct ibv_srq *srq = ibv_create_srq(pair_pd, &receives);
+    cr_assert_not_null(srq);
     for (int round = 0; round < 4; round++) {
         write_once(&pair, mr);
         cr_assert_eq(post_write(pair.qp[0], mr, 1024), 0); /* on its way */
         pid_t child = fork();
         if (child == 0)
-            be_child(&pair, mr);
+            be_child(&pair, mr, srq);
         cr_assert_eq(pair_complete(&pair, 1), 1);
         cr_assert_eq(wait_for(child), 0);
         write_once(&pair, mr);
     }
     pair_free(&pair);
     ibv_dereg_mr(mr);
+    cr_assert_eq(ibv_destroy_srq(srq), 0);
     pair_close_device();
 }
 

@@ -23,7 +23,8 @@ struct cma_device {
     struct ibv_context *verbs;
     struct nornic_dev *nornic;
     struct nornic_cm *cm;
-    struct ibv_pd *pd; /* for ids whose program brings none */
+    struct ibv_pd *pd;     /* for ids whose program brings none */
+    struct ibv_xrcd *xrcd; /* the same; NULL before it is wanted: cma_xrcd() */
 };
 
 struct cma_event;
@@ -92,6 +93,12 @@ unsigned cma_devices(const struct cma_device **out);
 
 /* The device that has an address, by whatever GID; NULL: none. */
 const struct cma_device *cma_device_of(const struct nornic_addr *addr);
+
+/* The XRC domain of a device for ids whose program brings none. NULL: no memory, with errno. */
+struct ibv_xrcd *cma_xrcd(const struct cma_device *device);
+
+/* A connection manager's id of a device for `id`, of its port space and type. 0 or an errno value. */
+int cma_make(struct cma_id *id, const struct cma_device *device, struct nornic_cm_id **out);
 
 /* --- verbs/cm/lock.c --- */
 

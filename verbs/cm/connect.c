@@ -14,7 +14,7 @@ static int listen_on(struct cma_id *id, const struct cma_device *device, const s
 {
     struct nornic_cm_id *made;
     struct nornic_cm_endpoints ends;
-    int err = -nornic_cm_id_create(device->cm, (enum nornic_port_space)id->base.ps, id, &made);
+    int err = cma_make(id, device, &made);
     if (err)
         return err;
     err = -nornic_cm_id_listen(made, addr, *port, backlog);

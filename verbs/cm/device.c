@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The devices of all ids, each with its connection manager and the thread that takes its events. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -164,6 +165,33 @@ const struct cma_device *cma_device_of(const struct nornic_addr *addr)
             if (nornic_dev_query_addr(list[d].nornic, i, &own) == 0 && nornic_addr_equal(&own, addr))
                 return &list[d];
     return NULL;
+}
+
+struct ibv_xrcd *cma_xrcd(const struct cma_device *device)
+{
+    struct cma_device *own = &devices.list[device - devices.list];
+    struct ibv_xrcd_init_attr init = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    cma_lock();
+    if (!own->xrcd)
+        own->xrcd = ibv_open_xrcd(own->verbs, &init);
+    struct ibv_xrcd *xrcd = own->xrcd;
+    cma_unlock();
+    return xrcd;
+}
+
+/* XRC is in one port space alone, as with a kernel. */
+int cma_make(struct cma_id *id, const struct cma_device *device, struct nornic_cm_id **out)
+{
+    enum ibv_qp_type type = id->base.qp_type;
+    bool is_xrc = type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+    int err = -nornic_cm_id_create(device->cm, (enum nornic_port_space)id->base.ps, id, out);
+    if (err || !is_xrc)
+        return err;
+    err = -nornic_cm_id_set_qp_type(*out, (enum nornic_qp_type)type);
+    if (err)
+        nornic_cm_id_destroy(*out);
+    return err;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

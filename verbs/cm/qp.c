@@ -17,13 +17,17 @@ static void destroy_cqs(struct cma_id *id)
         ibv_destroy_cq(b->send_cq);
     if (b->send_cq_channel && b->send_cq_channel != b->recv_cq_channel)
         ibv_destroy_comp_channel(b->send_cq_channel);
+    b->send_cq = NULL;
+    b->send_cq_channel = NULL;
+    id->has_made_cqs = false;
+    if (id->has_made_srq_cq) /* the SRQ's, and goes with that */
+        return;
     if (b->recv_cq)
         ibv_destroy_cq(b->recv_cq);
     if (b->recv_cq_channel)
         ibv_destroy_comp_channel(b->recv_cq_channel);
-    b->send_cq = b->recv_cq = NULL;
-    b->send_cq_channel = b->recv_cq_channel = NULL;
-    id->has_made_cqs = false;
+    b->recv_cq = NULL;
+    b->recv_cq_channel = NULL;
 }
 
 /* A channel with a queue in it. */
@@ -43,9 +47,12 @@ static int make_cq(struct cma_id *id, uint32_t entries, struct ibv_comp_channel 
 static int make_cqs(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
 {
     struct rdma_cm_id *b = &id->base;
+    const bool receives = attr->qp_type != IBV_QPT_XRC_SEND;
     int err = 0;
+    if (attr->qp_type == IBV_QPT_XRC_RECV) /* what comes completes where its SRQ says */
+        return 0;
     id->has_made_cqs = true; /* those that are none of its own stay NULL here */
-    if (!attr->recv_cq && !attr->srq)
+    if (receives && !attr->recv_cq && !attr->srq)
         err = make_cq(id, attr->cap.max_recv_wr, &b->recv_cq_channel, &b->recv_cq);
     else if (!attr->recv_cq && b->srq)
         attr->recv_cq = b->recv_cq;
@@ -102,6 +109,12 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
         return cma_fail(EINVAL, "the id is on no device, or the protection domain is of another one");
     if (attr->srq == NULL)
         attr->srq = base->srq;
+    if (attr->qp_type == IBV_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+        attr->xrcd = cma_xrcd(id->device);
+        attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+        if (!attr->xrcd)
+            return -1;
+    }
     if (make_cqs(id, attr))
         return -1;
     base->qp = ibv_create_qp_ex(base->verbs, attr);
@@ -155,6 +168,37 @@ void rdma_destroy_qp(struct rdma_cm_id *base)
 
 /* --- SRQs --- */
 
+static void destroy_srq_cq(struct cma_id *id)
+{
+    if (!id->has_made_srq_cq)
+        return;
+    ibv_destroy_cq(id->base.recv_cq);
+    ibv_destroy_comp_channel(id->base.recv_cq_channel);
+    id->base.recv_cq = NULL;
+    id->base.recv_cq_channel = NULL;
+    id->has_made_srq_cq = false;
+}
+
+/* An SRQ of XRC has a domain, and a completion queue of its own. 0 or -1. */
+static int complete_xrc(struct cma_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+    struct rdma_cm_id *b = &id->base;
+    if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD)) {
+        attr->xrcd = cma_xrcd(id->device);
+        attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
+        if (!attr->xrcd)
+            return -1;
+    }
+    if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ)
+        return 0;
+    if (make_cq(id, attr->attr.max_wr, &b->recv_cq_channel, &b->recv_cq))
+        return -1;
+    id->has_made_srq_cq = true;
+    attr->cq = b->recv_cq;
+    attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+    return 0;
+}
+
 int rdma_create_srq_ex(struct rdma_cm_id *base, struct ibv_srq_init_attr_ex *attr)
 {
     struct cma_id *id = cma_id_of(base);
@@ -167,15 +211,16 @@ int rdma_create_srq_ex(struct rdma_cm_id *base, struct ibv_srq_init_attr_ex *att
     }
     if (!base->verbs || !attr->pd)
         return cma_fail(EINVAL, "the id is on no device");
-    if (is_xrc && !(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ)) {
-        if (make_cq(id, attr->attr.max_wr, &base->recv_cq_channel, &base->recv_cq))
-            return -1;
-        id->has_made_srq_cq = true;
-        attr->cq = base->recv_cq;
-        attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
-    }
+    if (is_xrc && complete_xrc(id, attr))
+        return -1;
     base->srq = ibv_create_srq_ex(base->verbs, attr);
-    return base->srq ? 0 : -1;
+    if (!base->srq) {
+        int err = errno;
+        destroy_srq_cq(id);
+        errno = err;
+        return -1;
+    }
+    return 0;
 }
 
 int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *init)
@@ -183,7 +228,8 @@ int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_ini
     struct ibv_srq_init_attr_ex attr = {.srq_context = init->srq_context,
                                         .attr = init->attr,
                                         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
-                                        .srq_type = IBV_SRQT_BASIC,
+                                        .srq_type =
+                                            id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC,
                                         .pd = pd ? pd : id->pd};
     int err = rdma_create_srq_ex(id, &attr);
     if (!err)
@@ -197,11 +243,5 @@ void rdma_destroy_srq(struct rdma_cm_id *base)
     if (base->srq)
         ibv_destroy_srq(base->srq);
     base->srq = NULL;
-    if (!id->has_made_srq_cq)
-        return;
-    ibv_destroy_cq(base->recv_cq);
-    ibv_destroy_comp_channel(base->recv_cq_channel);
-    base->recv_cq = NULL;
-    base->recv_cq_channel = NULL;
-    id->has_made_srq_cq = false;
+    destroy_srq_cq(id);
 }

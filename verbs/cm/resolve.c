@@ -93,7 +93,7 @@ static int resolve_on(struct cma_id *id, const struct cma_device *device, const 
     struct nornic_addr dst = ends->dst;
     bool is_moved =
         is_loopback(&dst) && cma_device_of(&dst) == NULL && own_addr(device, nornic_addr_is_v4(&dst), &dst);
-    int err = -nornic_cm_id_create(device->cm, (enum nornic_port_space)id->base.ps, id, &made);
+    int err = cma_make(id, device, &made);
     if (err)
         return err;
     /* All of it before the call: the program may see its event, in another thread, before that returns. */

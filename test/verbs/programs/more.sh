@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by run: Gloo, a C++ library with a transport over libibverbs, and DAPL's dtest.
+# Sourced by run: Gloo, a C++ library with a transport over libibverbs, DAPL's dtest, and valkey with its RDMA.
 # shellcheck shell=bash
 begin more
 
@@ -49,3 +49,29 @@ dapl_dtest() {
 dapl_wait=15828
 dapl_dtest more_dapl_cma libdaplofa.so.2 'nn@ 0' -b 65536
 dapl_dtest more_dapl_scm libdaploscm.so.2 'nornic0 1' -b 65536
+
+# --- valkey: four threads of its test client set and get some thousand keys each and look at what comes; BGSAVE forks
+# the server meanwhile. Not in CI: no package of Debian 12 has it, its source is fetched and built ---
+
+# valkey_clients NAME PLACE-OF-THE-SERVER
+valkey_clients() {
+    local name=$1 at=$2 built address=10.77.0.2
+    wanted "$name" more || return
+    [ "$at" = b ] || address=10.77.0.1
+    built=$(test/verbs/programs/valkey 2>"$tmp/err")
+    case $? in
+    0) ;;
+    3) skip "$name" "its source cannot be fetched: $(end_of err | tr '\n' ' ')" && return ;;
+    *) notok "$name" "$(end_of err)" && return ;;
+    esac
+    cp "$built/src/valkey-server" "$built/tests/rdma/rdma-test" "$tmp"
+    chmod 755 "$tmp/valkey-server" "$tmp/rdma-test"
+    staying=1
+    speak on "$at" cm "$tmp/captures/$name" "$tmp/valkey-server" --port 0 --protected-mode no --save '' \
+        --dir "$tmp/home" --rdma-port 6379 --rdma-bind $address -- "$tmp/rdma-test" --thread 4 -h $address
+    staying=
+    both_well "$name" 'Valkey Over RDMA test \[OK\]'
+    wire "capture_$name" "$tmp/captures/$name"
+}
+valkey_clients more_valkey b
+valkey_clients more_valkey_one_host a

@@ -27,6 +27,7 @@ ucmatose_m|cm|ends|ucmatose -c 3 -m|ucmatose -c 3 -m -s @
 udaddy|cm|ends|udaddy -c 3|udaddy -c 3 -s @
 rdma_client|cm|ends|rdma_server|rdma_client -s @
 rdma_xclient|cm|ends|rdma_xserver|rdma_xclient -s @
+rdma_xclient_x|cm|ends|rdma_xserver -c x|rdma_xclient -c x -s @
 cmtime|cm|stays|cmtime -c 10|cmtime -c 10 -s @
 rstream|cm|ends|rstream -T verify -S 5000 -C 100|rstream -T verify -S 5000 -C 100 -s @
 rstream_async|cm|ends|rstream -T async -S 5000 -C 100|rstream -T async -S 5000 -C 100 -s @
