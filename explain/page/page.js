@@ -128,6 +128,7 @@ function setFilter(text) {
     byId('status').dataset.shown = '';
     return;
   }
+  press();
   update();
 }
 
@@ -225,6 +226,7 @@ function findingGroup(kind, list) {
   group.addEventListener('toggle', () => {
     if (!group.open || filled) return;
     filled = true;
+    group.append(make('p', { className: 'advice' }, meaning));
     for (const cause of order) group.append(...causeGroup(kind, cause, byCause.get(cause)));
   });
   return group;
@@ -242,7 +244,7 @@ function causeGroup(kind, cause, list) {
   let shown = 0;
   const add = () => {
     for (const f of list.slice(shown, shown + FINDINGS_STEP))
-      items.append(make('li', {}, model.indexOf.has(f.number) ? link(f.number) : '#' + f.number, ' ' + findingText(f)));
+      items.append(make('li', {}, link(f.number), ' ', ...linked(findingText(f))));
     shown = Math.min(shown + FINDINGS_STEP, list.length);
     more.hidden = shown === list.length;
     more.textContent = `${list.length - shown} more`;
@@ -257,6 +259,7 @@ function press() {
   for (const b of document.querySelectorAll('[data-flow]')) b.ariaPressed = String(Number(b.dataset.flow) === state.flow);
   for (const b of document.querySelectorAll('[data-connection].flow'))
     b.ariaPressed = String(Number(b.dataset.connection) === state.conn);
+  for (const b of document.querySelectorAll('[data-iwarp]')) b.ariaPressed = String(b.dataset.filter === byId('filter').value.trim());
   for (const b of document.querySelectorAll('.only')) b.ariaPressed = String(Number(b.dataset.kind) === state.kind);
 }
 
