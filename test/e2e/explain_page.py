@@ -5,8 +5,8 @@ import collections, csv, glob, json, os, re, struct, subprocess, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser
 import captures
-from page_cases import (ACT_SECONDS, CHOSEN, NORNIC, SHOWN, TMP, WIDTHS, as_json, case, explain, failed, page_of, resize,
-                        same, settle, shown)
+from page_cases import (ACT_SECONDS, CHOSEN, NORNIC, SHOWN, TMP, WIDTHS, as_json, case, explain, failed, page_of,
+                        resize, same, settle, shown)
 
 SHOTS = sys.argv[2] if len(sys.argv) > 2 else ''
 CAPTURES = sorted(glob.glob('pcaps/*.pcap'))
@@ -610,9 +610,10 @@ def lesson_by_keys(b, key):
             b.call('Input.insertText', text='%s %s' % (step['number'], step.get('unit', 'packets')))
             b.press('Enter', 13)
         elif 'packet' in step:
+            place = b.run('[...ladder.packets].findIndex((i) => (state.chosen = i, isRight(lesson.tour.steps[%d])))'
+                          % k)
             b.press('Home', 36)
-            for _ in range(b.run('[...model.number.keys()].findIndex((i) => (state.chosen = i, isRight(lesson.tour.steps[%d])))'
-                                 '+ (state.chosen = ladder.packets[0], 0)' % k)):
+            for _ in range(place):
                 b.press('ArrowDown', 40)
             b.press('Enter', 13)
         if 'ask' in step:
@@ -783,8 +784,7 @@ def many(b):
         @case('many-packets-%d-wide-show-where-marks-are-dense' % width)
         def _():
             resize(b, width, height)
-            b.until('document.getElementById("psn").viewBox.baseVal.width === document.getElementById("psn").clientWidth',
-                    ACT_SECONDS)
+            b.until('byId("psn").viewBox.baseVal.width === byId("psn").clientWidth', ACT_SECONDS)
             check_strips(b, 'nak', PACKETS_MANY)
     resize(b)
 
@@ -821,8 +821,8 @@ def check_strips(b, name, packets):
     same(b.run('model.count'), packets)
     same(b.run('document.querySelectorAll("#psn .strip.is-%s").length > document.getElementById("psn").clientWidth / 16'
                % name), True, 'a strip all along')
-    same(b.run('[...document.querySelectorAll("#psn .points.is-%s")].filter((n) => !n.classList.contains("is-dense")).length'
-               % name), 0, 'crosses and triangles that hide the rest')
+    same(b.run('document.querySelectorAll("#psn .points.is-%s:not(.is-dense)").length' % name), 0,
+         'crosses and triangles that hide the rest')
     same(b.run('document.querySelectorAll("#psn .edge.is-sent").length > 0'), True, 'the sent edge')
 
 
