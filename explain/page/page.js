@@ -120,10 +120,12 @@ function setFilter(text) {
   try {
     state.filter = text.trim() ? parseFilter(text) : null;
     input.classList.remove('wrong');
+    input.ariaInvalid = 'false';
     input.setCustomValidity('');
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     input.classList.add('wrong');
+    input.ariaInvalid = 'true';
     byId('status').textContent = error.message;
     byId('status').dataset.shown = '';
     return;
@@ -136,6 +138,7 @@ function reset() {
   Object.assign(state, { flow: 0, conn: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity });
   byId('filter').value = byId('find').value = '';
   byId('filter').classList.remove('wrong');
+  byId('filter').ariaInvalid = 'false';
   press();
   update();
   if (state.chosen >= 0) ladderReveal(state.chosen);
@@ -337,6 +340,7 @@ function setLanes(mode) {
 
 function togglePlots() {
   byId('plots').hidden = !byId('plots').hidden;
+  byId('plots-button').ariaExpanded = String(!byId('plots').hidden);
   drawPlots();
   ladderDraw();
 }

@@ -291,6 +291,23 @@ def hands(b):
         b.click('#reset')
         settle(b, pressed, 'false')
 
+    @case('page-says-what-is-open-wrong-and-moved-by-keys')
+    def _():
+        b.open(page_of('states.html', 'pcaps/lossy_loss.pcap'))
+        expanded, invalid = 'byId("plots-button").ariaExpanded', 'byId("filter").ariaInvalid'
+        same((b.run(expanded), b.run('byId("plots").hidden')), ('true', False))
+        b.run('byId("ladder").focus()')
+        b.press('g')
+        settle(b, expanded, 'false')
+        b.press('g')
+        settle(b, expanded, 'true')
+        b.type('#filter', 'bth.nothing == 1')
+        settle(b, invalid, 'true')
+        b.press('Escape', 27)
+        settle(b, invalid, 'false')
+        plots = [name for role, name in b.focusable() if role == 'image']
+        same(len(plots) >= 3 and all('left and right move' in name for name in plots), True, plots)
+
     @case('page-lets-a-finger-scroll-past-a-plot')
     def _():
         b.open(page_of('finger.html', 'pcaps/lossy_loss.pcap'))
