@@ -93,8 +93,9 @@ function why(f) {
   const w = findingWhy(f);
   if (!w) return [];
   const or = w.other ? `, or ${causes[w.other].words}` : '';
-  const nodes = [make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.sure }, SURE[w.sure]), ' ',
-    named(w.cause, w.candidates) + or, w.behind ? make('span', {}, ' (', link(w.behind), ': ', causes[w.root].words, ')') : null)];
+  const words = named(w.cause, w.candidates), isSaid = !w.sure && findingText(f).endsWith(`${words}: ${SURE[0]}`);
+  const nodes = isSaid ? [] : [make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.sure }, SURE[w.sure]), ' ',
+    words + or, w.behind ? make('span', {}, ' (', link(w.behind), ': ', causes[w.root].words, ')') : null)];
   if (w.way) nodes.push(make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.waySure },
     SURE[w.waySure]), ' ', named(w.way, w.wayCandidates)));
   const facts = w.evidence.map(({ number, what }) => make('li', {}, link(number), ' ', what));

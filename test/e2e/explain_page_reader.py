@@ -152,6 +152,16 @@ def truth(b):
                  b.run('`median ${duration(%(p50)d)}, 90 %% ${duration(%(p90)d)}, 99 %% ${duration(%(p99)d)}, '
                        'longest ${duration(%(max)d)}`' % told), name)
 
+    @case('page-says-once-what-cannot-be-told')
+    def _():
+        path = 'pcaps/lossy_all.pcap'
+        b.open(page_of('once.html', path))
+        for p in [p for p in as_json(path)[0] if any(f['kind'] == 'psn_gap' for f in p['remarks'])]:
+            b.run('chooseNumber(%d)' % p['n'])
+            text = b.run('document.querySelector("#detail .remark").textContent')
+            counts = [text.count(words) for words in ('cannot be told', 'lost before it came to the capture')]
+            same(counts, [1, 1], text)
+
     @case('page-calls-a-terminate-no-nak')
     def _():
         b.open(page_of('terminate.html', 'pcaps/iwarp/term_badread.pcap'))
