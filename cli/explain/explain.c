@@ -68,7 +68,7 @@ struct run {
     struct explain_join *join;              /* NULL: captures are read one after the other */
     const struct explain_join_place *place; /* of the packet at hand, with `join` */
     struct cli_tale tale;
-    struct explain_analysis *foreseen;   /* of all of the files, or NULL */
+    struct cli_foreseen foreseen;        /* of all of the files */
     bool has_told;                       /* the story stands above */
     struct explain_glossary named;       /* the rules that the output named */
     uint64_t number, shown, findings[3]; /* by severity */
@@ -147,7 +147,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
         if (run->page)
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
-            cli_tale_operation(&run->out, &run->tale.done[i], run->analysis, run->foreseen);
+            cli_tale_operation(&run->out, &run->tale.done[i], run->analysis, &run->foreseen);
     if (s->csv == CSV_IWARP_OPERATIONS)
         explain_iwarp_operations_csv(&run->out, packet, meaning);
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
@@ -318,6 +318,19 @@ static void put_sums(struct run *run)
         cli_tale_text(&run->out, &run->tale, run->analysis, columns());
 }
 
+/* The table; that rows are missing in it is said beside it. */
+static void put_flows(struct run *run)
+{
+    uint32_t missing = cli_tale_without_numbers(run->analysis);
+    cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
+    if (missing)
+        fprintf(
+            stderr,
+            "nornic explain: %u of %u flows have no rows: the numbers are kept of the first %u, and of none "
+            "that was forgotten for room\n",
+            missing, explain_analysis_flow_count(run->analysis), EXPLAIN_NUMBERS_FLOWS);
+}
+
 /* What became known only at the end, and the count of it all. */
 static void finish(struct run *run)
 {
@@ -344,7 +357,7 @@ static void finish(struct run *run)
     if (run->to.is_held)
         put_story(run);
     if (run->settings->csv == CSV_FLOWS)
-        cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
+        put_flows(run);
     else if (run->settings->csv == CSV_IWARP)
         cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV_IWARP);
     if (!run->page && !run->settings->csv)
@@ -360,7 +373,7 @@ static void begin(struct run *run)
     const struct settings *s = run->settings;
     bool is_first = !s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join;
     if (s->csv == CSV_OPERATIONS && !s->ifname && !s->join)
-        run->foreseen = cli_tale_foresee(&s->files, s->strict);
+        cli_tale_foresee(&run->foreseen, &s->files, s->strict);
     if (s->csv == CSV_OPERATIONS)
         explain_operations_csv_head(&run->out);
     else if (s->csv == CSV_FLOWS)
@@ -426,8 +439,7 @@ static int explain(const struct settings *settings)
     if (run.join)
         explain_join_destroy(run.join);
     explain_analysis_destroy(run.analysis);
-    if (run.foreseen)
-        explain_analysis_destroy(run.foreseen);
+    cli_foreseen_deinit(&run.foreseen);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/explain/tale.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -196,9 +197,29 @@ static struct explain_analysis *foresee(const struct cli_words *files, bool stri
     return analysis;
 }
 
-struct explain_analysis *cli_tale_foresee(const struct cli_words *files, bool strict)
+/* Of a flow, in cli_foreseen. */
+enum { FORGOTTEN, UNTIMED, TIMED };
+
+void cli_tale_foresee(struct cli_foreseen *foreseen, const struct cli_words *files, bool strict)
 {
-    return foresee(files, strict, NULL);
+    struct explain_analysis *analysis = foresee(files, strict, NULL);
+    *foreseen = (struct cli_foreseen){0};
+    if (!analysis)
+        return;
+    uint32_t count = explain_analysis_flow_count(analysis);
+    foreseen->flows = calloc(max_u32(count, 1), 1);
+    foreseen->count = foreseen->flows ? count : 0;
+    for (uint32_t i = 1; i <= foreseen->count; i++) {
+        const struct explain_flow *f = explain_analysis_flow(analysis, i);
+        foreseen->flows[i - 1] = !f ? FORGOTTEN : explain_is_timed(f) ? TIMED : UNTIMED;
+    }
+    explain_analysis_destroy(analysis);
+}
+
+void cli_foreseen_deinit(struct cli_foreseen *foreseen)
+{
+    free(foreseen->flows);
+    *foreseen = (struct cli_foreseen){0};
 }
 
 void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns)
@@ -220,8 +241,19 @@ void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, boo
 }
 
 void cli_tale_operation(struct explain_text *out, const struct explain_operation *op,
-                        const struct explain_analysis *analysis, const struct explain_analysis *foreseen)
+                        const struct explain_analysis *analysis, const struct cli_foreseen *foreseen)
 {
-    const struct explain_flow *f = foreseen ? explain_analysis_flow(foreseen, op->flow) : NULL;
-    explain_operations_csv(out, op, f ? f : explain_analysis_flow(analysis, op->flow));
+    bool is_known = op->flow && op->flow <= foreseen->count && foreseen->flows[op->flow - 1] != FORGOTTEN;
+    explain_operations_csv(out, op,
+                           is_known ? foreseen->flows[op->flow - 1] == TIMED
+                                    : explain_is_timed(explain_analysis_flow(analysis, op->flow)));
+}
+
+uint32_t cli_tale_without_numbers(const struct explain_analysis *analysis)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++)
+        count += explain_analysis_flow_is(analysis, i).flow == i &&
+                 (i > EXPLAIN_NUMBERS_FLOWS || !explain_analysis_flow(analysis, i));
+    return count;
 }

@@ -46,9 +46,14 @@ bool cli_tale_is_live(const char *path);
 /* Whether the sentences may stand above the packets, which they are known behind: not where somebody may be
  * still writing (pipes; "-" where it is one), or where the files are so large that nobody would wait. */
 bool cli_tale_may_lead(const struct cli_words *files);
-/* Reads the files once ahead, as far as they may lead; what becomes known of the flows behind their first
- * packets is in the analysis then. NULL: they may not lead. It is the caller's. */
-struct explain_analysis *cli_tale_foresee(const struct cli_words *files, bool strict);
+/* What becomes known of the flows behind their first packets: whether their operations have latencies. */
+struct cli_foreseen {
+    uint32_t count;       /* of flows; 0: the files may not lead, or there was no memory */
+    unsigned char *flows; /* one each, by index less 1 */
+};
+/* Reads the files once ahead, as far as they may lead. cli_foreseen_deinit() after it. */
+void cli_tale_foresee(struct cli_foreseen *foreseen, const struct cli_words *files, bool strict);
+void cli_foreseen_deinit(struct cli_foreseen *foreseen);
 /* Reads the files once ahead, and appends the story that they will turn out to be, if it may lead. */
 void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns);
 
@@ -56,9 +61,12 @@ void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, boo
  * none. */
 void cli_tale_twice(struct explain_text *out, const struct explain_analysis *analysis, bool json);
 
-/* The CSV line of an operation; without a latency where the capture does not tell it: by what is foreseen
- * (NULL: nothing is), or what is known so far. */
+/* The CSV line of an operation; without a latency where the capture does not tell it: by what is foreseen, or
+ * what is known so far. */
 void cli_tale_operation(struct explain_text *out, const struct explain_operation *operation,
-                        const struct explain_analysis *analysis, const struct explain_analysis *foreseen);
+                        const struct explain_analysis *analysis, const struct cli_foreseen *foreseen);
+/* How many flows have no numbers: those behind the first EXPLAIN_NUMBERS_FLOWS, and those that were forgotten
+ * for room. */
+uint32_t cli_tale_without_numbers(const struct explain_analysis *analysis);
 
 #endif

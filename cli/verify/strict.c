@@ -63,6 +63,11 @@ void cli_strict_print(const struct cli_strict *strict)
                strict->violations[i].rule);
     if (strict->count > named(strict))
         printf("  ... and %" PRIu64 " more\n", strict->count - named(strict));
+    const struct explain_forgotten *g = explain_analysis_forgotten(strict->analysis);
+    if (g->count)
+        printf(
+            "  %u of %u flows were forgotten for room: what came of them later was judged as of new ones\n",
+            g->count, explain_analysis_flow_count(strict->analysis));
     printf("  %" PRIu64 " violation%s of the standard\n", strict->count, strict->count == 1 ? "" : "s");
 }
 
@@ -78,6 +83,8 @@ void cli_strict_to_json(const struct cli_strict *strict, json_object *object)
         json_object_object_add(o, "words", json_object_new_string(strict->violations[i].words));
         json_object_array_add(list, o);
     }
+    json_object_object_add(object, "forgotten_flows",
+                           json_object_new_uint64(explain_analysis_forgotten(strict->analysis)->count));
     json_object_object_add(object, "violation_count", json_object_new_uint64(strict->count));
     json_object_object_add(object, "violations", list);
 }

@@ -20,9 +20,9 @@ struct cli_strict {
 /* -ENOMEM: no memory. */
 int cli_strict_begin(struct cli_strict *strict);
 void cli_strict_take(struct cli_strict *strict, const struct net_capture_record *record);
-/* A line each. */
+/* A line each; then how many flows were forgotten for room, if any were, and the count. */
 void cli_strict_print(const struct cli_strict *strict);
-/* Adds `violation_count` and the list `violations` to the object. */
+/* Adds `forgotten_flows`, `violation_count` and the list `violations` to the object. */
 void cli_strict_to_json(const struct cli_strict *strict, json_object *object);
 void cli_strict_end(struct cli_strict *strict);
 

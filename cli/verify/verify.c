@@ -290,8 +290,8 @@ static const struct cli_option rows[] = {
      "one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a list "
      "of n, expected, found, reason; expected and found are null for a malformed packet), with "
      "iwarp where there is any (connections, fpdus, crc_good, crc_bad, crc_off, crc_unseen, bad_fpdus), with "
-     "--strict violation_count and violations (a list of n, rule, words), and error when the file "
-     "could not be read to its end",
+     "--strict forgotten_flows, violation_count and violations (a list of n, rule, words), and error when "
+     "the file could not be read to its end",
      AT(json)},
     {NULL},
 };

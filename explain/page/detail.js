@@ -13,7 +13,8 @@ function make(tag, props, ...children) {
   return node;
 }
 
-const link = (number) => make('a', { href: '#' + number, className: 'to' }, '#' + number);
+// Leads to a packet; of one that is not in the page, its number alone.
+const link = (number) => model.indexOf.has(number) ? make('a', { href: '#' + number, className: 'to' }, '#' + number) : '#' + number;
 const SEVERITY = ['note', 'warning', 'violation'];
 
 // Text in which each #NUMBER of a packet leads there.
@@ -63,8 +64,15 @@ function answersLine(i) {
       make('span', {}, `message ${m.number} · packet ${m.piece} of ${m.pieces} · ${m.bytes_done} of ${of} bytes`)));
   }
   if (model.answers[i])
-    nodes.push(make('p', { className: 'facts' }, isResponse(i) ? 'answers ' : 'repeats ', link(model.answers[i])));
+    nodes.push(make('p', { className: 'facts answers' }, isRepeat(i) ? 'repeats ' : 'answers ', link(model.answers[i])));
   return nodes;
+}
+
+// Whether the packet that it names was sent by the same end. Where the page does not have that one, or both ends are one
+// host, the kind of packet tells.
+function isRepeat(i) {
+  const before = model.indexOf.get(model.answers[i]), now = endsOf(i), then = before === undefined ? null : endsOf(before);
+  return now && then && now[0] !== now[1] ? now[0] === then[0] : model.kind[i] === KIND_ROCE && !isResponse(i);
 }
 
 function remarks(i) {
@@ -72,7 +80,7 @@ function remarks(i) {
     const kind = findingKinds[f.kind];
     return make('div', { className: 'remark sev-' + SEVERITY[kind.severity] },
       make('b', {}, kind.key.replace(/_/g, ' ')), ' ', ...linked(findingText(f)), ' ', ruleMark(f.rule),
-      f.related && model.indexOf.has(f.related) ? make('span', {}, ' → ', link(f.related)) : null, ...why(f));
+      f.related ? make('span', {}, ' → ', link(f.related)) : null, ...why(f));
   });
 }
 
@@ -84,13 +92,13 @@ const named = (cause, candidates) => candidates.length ? candidates.map((c) => c
 function why(f) {
   const w = findingWhy(f);
   if (!w) return [];
-  const to = (number) => model.indexOf.has(number) ? link(number) : '#' + number;
   const or = w.other ? `, or ${causes[w.other].words}` : '';
-  const nodes = [make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.sure }, SURE[w.sure]), ' ',
-    named(w.cause, w.candidates) + or, w.behind ? make('span', {}, ' (', to(w.behind), ': ', causes[w.root].words, ')') : null)];
+  const words = named(w.cause, w.candidates), isSaid = !w.sure && findingText(f).endsWith(`${words}: ${SURE[0]}`);
+  const nodes = isSaid ? [] : [make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.sure }, SURE[w.sure]), ' ',
+    words + or, w.behind ? make('span', {}, ' (', link(w.behind), ': ', causes[w.root].words, ')') : null)];
   if (w.way) nodes.push(make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.waySure },
     SURE[w.waySure]), ' ', named(w.way, w.wayCandidates)));
-  const facts = w.evidence.map(({ number, what }) => make('li', {}, to(number), ' ', what));
+  const facts = w.evidence.map(({ number, what }) => make('li', {}, link(number), ' ', what));
   if (w.silence) facts.push(make('li', {}, `${duration(w.silence)} of silence` + (w.timeout ?
     `; this sender's timeout is ${duration(w.timeout)} (seen ${w.samples} time${w.samples === 1 ? '' : 's'})` : '')));
   if (facts.length) nodes.push(make('ul', { className: 'evidence' }, ...facts));

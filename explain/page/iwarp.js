@@ -28,7 +28,8 @@ function drawIwarp() {
     const trouble = [['crc_bad', 'bad CRC'], ['tcp_again_bytes', 'B again'], ['missing_bytes', 'B not in the capture']]
       .filter(([key]) => sum(key)).map(([key, word]) => `${sum(key)} ${word}`);
     const set = c.refused ? 'refused' : c.begins_before ? 'older than the capture' : c.crc ? 'CRC' : 'no CRC';
-    return make('button', { className: 'flow', data: { iwarp: c.connection }, onclick: () => toggleFilter(iwarpFilter(c)) },
+    const filter = iwarpFilter(c);
+    return make('button', { className: 'flow', ariaPressed: 'false', data: { iwarp: c.connection, filter }, onclick: () => toggleFilter(filter) },
       make('b', {}, `${c.connection} · iWARP`, make('small', {}, ` ${set}`)),
       make('span', {}, `${c.addr[0]} ${c.port[0]}`), make('span', {}, `${c.addr[1]} ${c.port[1]}`),
       make('span', { className: 'counts' }, way(0)), make('span', { className: 'counts' }, way(1)),

@@ -8,6 +8,7 @@ const GAP_PARTS = 40; // a silence this many times the usual one has a row of it
 const GAP_LEAST = 1000000; // ns
 const LANES_MAX = 8;
 const LABEL_PX = 6.7, LABEL_ENDS_PX = 12, ARROW_PX = 20; // of a label: a letter, both ends; what is to be seen of its arrow
+const HEAD_PX = 6.7, HEAD_PART = 0.96; // of the name above a lane: a letter; what it may take of the way to the next one
 // A row is a packet's index; below zero -1 - i: the silence before packet i.
 const ladder = { rows: new Int32Array(0), zoom: 2, pool: new Map(), lanes: [], mode: 'auto', isDelta: false, laneWidth: 0 };
 
@@ -90,14 +91,16 @@ function commonPart(hosts) {
 
 function ladderEnds() {
   const many = ladder.lanes.length > 2;
-  const common = many ? commonPart([...new Set(ladder.lanes.map((name) => name.split(' ')[0]))]) : 0;
+  const hosts = [...new Set(ladder.lanes.map((name) => name.split(' ')[0]))];
+  const room = byId('end-lanes').clientWidth * HEAD_PART / ladder.lanes.length / HEAD_PX; // in letters
+  const common = many && hosts.some((host) => host.length > room) ? commonPart(hosts) : 0;
   byId('ends').classList.toggle('many', many);
   byId('centre').classList.toggle('many-lanes', ladder.lanes.length > 4);
   byId('end-lanes').replaceChildren(...ladder.lanes.map((name, k) => {
     const [host, ...qp] = name.split(' ');
     const label = common ? '\u2026' + host.slice(common) : host;
     if (many && qp.length) qp[1] = qp[1].replace(/^0+(?=.)/, ''); // the whole number is in the title
-    return make('b', { title: name, style: many ? `left:${lanePart(k)}%;max-width:${96 / ladder.lanes.length}%` : '' },
+    return make('b', { title: name, style: many ? `left:${lanePart(k)}%;max-width:${100 * HEAD_PART / ladder.lanes.length}%` : '' },
     label, qp.length ? make(many ? 'small' : 'span', {}, ' ' + qp.join(' ')) : null);
   }));
 }
@@ -150,11 +153,11 @@ function ladderDraw() {
       node.remove();
       ladder.pool.delete(row);
     }
-  for (let row = from; row < to; row++) {
+  for (let row = to - 1; row >= from; row--) { // a screen reader reads them in the order of the document
     if (ladder.pool.has(row)) continue;
     const node = ladder.rows[row] < 0 ? gapRow(row, height) : ladderRow(row, height);
+    list.insertBefore(node, ladder.pool.get(row + 1) || null);
     ladder.pool.set(row, node);
-    list.append(node);
   }
   list.dataset.first = ladder.rows.length ?
     model.number[packetOf(ladder.rows[Math.min(from, ladder.rows.length - 1)])] : '';
@@ -184,13 +187,15 @@ function iwarpLabel(i, layers) {
   return fpdus > 1 ? `${name} +${fpdus - 1}` : name;
 }
 
+const LABELS = [['pfc', 'PFC'], ['pause', 'PAUSE'], ['mac_control', 'MAC control'], ['lldp_tlv', 'LLDP'], ['clc', 'CLC']];
+
 function shortLabel(i) {
   const layers = layoutOf(i).layers;
   const inner = layers.find((l) => /^(cm|clc2?|llc2?)_|^cdc$/.test(l.key));
   if (inner) return inner.key.replace(/^cm_/, '').replace(/^(clc|llc)2/, '$1').toUpperCase().replace(/_/g, ' ');
   const iwarp = iwarpLabel(i, layers);
   if (iwarp) return iwarp;
-  if (model.opcode[i] < 0) return layers.some((l) => l.key === 'clc') ? 'CLC' : 'TCP';
+  if (model.opcode[i] < 0) return (LABELS.find(([key]) => layers.some((l) => l.key === key)) || ['', 'TCP'])[1];
   const name = opcodeName(i).replace(/^RC /, '');
   const data = model.data[i] && !/ACK/.test(name) ? ` ${model.data[i]} B` : '';
   if (CLASSES[model.cls[i]] === 'cnp' || ladder.lanes.length > 4) return responseName(i, name); // there is no room for more
@@ -221,22 +226,22 @@ function ladderRow(row, height) {
   if (model.worst[i] > 0) classes.push('sev-' + SEVERITY[model.worst[i]]);
   const node = make('div', {
     id: 'p' + number, className: classes.join(' '), role: 'option', ariaSelected: String(i === state.chosen),
-    ariaSetSize: String(ladder.packets.length), ariaPosInSet: String(row + 1),
+    ariaSetSize: String(ladder.packets.length), ariaPosInSet: String(ladder.packets.indexOf(i) + 1),
     style: `top:${row * height}px;height:${height}px`, data: { i },
   });
   const [from, to] = arrowSpan(i), left = Math.min(from, to), right = Math.max(from, to);
   const isGone = model.ends !== null && model.ends[i] !== null && IS_GONE[model.ends[i].fate] === true;
   const lane = make('span', { className: 'c-lane' }, ...(ladder.lanes.length > 2 ? ladder.lanes : []).map((name, k) =>
     make('i', { className: 'life', style: `left:${lanePart(k)}%` })),
-  make('i', { className: `arrow ${from < to ? 'to-right' : 'to-left'}${isGone ? ' is-gone' : ''}`, style: `left:${left}%;right:${100 - right}%` }));
+  ...(laneNames(i, ladder.byQp) ? [make('i', { className: `arrow ${from < to ? 'to-right' : 'to-left'}${isGone ? ' is-gone' : ''}`,
+    style: `left:${left}%;right:${100 - right}%` })] : [])); // a neighbour's frame goes to none of the ends
   node.append(make('span', { className: 'c-n' }, String(number)), make('span', { className: 'c-time' }, timeText(row)), lane);
   if (ladder.zoom === 0) return node;
   if (model.kind[i]) lane.append(arrowLabel(shortLabel(i), left, right));
   const text = packetWords(i);
   const cell = make('span', { className: 'c-words', title: text });
-  if (flowOf.size > 1)
-    cell.append(make('i', { className: 'dot', title: 'flow ' + model.flow[i],
-      style: model.flow[i] ? `background:${flowColour(model.flow[i])}` : 'visibility:hidden' }));
+  if (flowOf.size > 1 && model.flow[i])
+    cell.append(make('i', { className: 'dot', title: 'flow ' + model.flow[i], style: `background:${flowColour(model.flow[i])}` }));
   cell.append(text || 'no RoCE packet');
   const found = ladder.zoom === 3 ? findingsOf(i) : [];
   if (found.length) cell.append(make('small', {}, found.map((f) =>

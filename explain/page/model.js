@@ -28,7 +28,7 @@ const CLASS_OF_FINDING = {
   smc_refused: 'refused', smc_unasked: 'bad', smc_token: 'bad', smc_sequence: 'bad', smc_cursor: 'bad', smc_write: 'bad',
   smc_after_close: 'bad', smc_lost: 'bad', smc_abort: 'refused',
   iwarp_setup: 'bad', iwarp_refused: 'refused', iwarp_crc: 'bad', iwarp_framing: 'bad', iwarp_sequence: 'bad',
-  iwarp_opcode: 'bad', iwarp_response: 'bad', iwarp_limit: 'bad', iwarp_terminate: 'nak', iwarp_after_end: 'bad',
+  iwarp_opcode: 'bad', iwarp_response: 'bad', iwarp_limit: 'bad', iwarp_terminate: 'refused', iwarp_after_end: 'bad',
   tcp_again: 'retransmission', tcp_ahead: 'duplicate',
 };
 const findingKinds = tables.findings.map(([key, severity, words, advice]) =>
@@ -137,9 +137,11 @@ function offends(i, layer, field) {
   return verdict.includes(':') && verdict.split(':').includes(layer.key + '.' + field.name);
 }
 
-// Source and destination of the network layer as texts, or null.
+// Source and destination of the network layer, in a tunnel of the innermost one, as texts, or null.
 function endsOf(i) {
-  for (const layer of layoutOf(i).layers) {
+  const { layers } = layoutOf(i);
+  for (let k = layers.length - 1; k >= 0; k--) {
+    const layer = layers[k];
     if (layer.key !== 'ip' && layer.key !== 'ip6' && layer.key !== 'grh') continue;
     const of = (...names) => layer.header.fields.find((f) => names.includes(f.name));
     const src = of('src', 'sgid'), dst = of('dst', 'dgid');

@@ -120,14 +120,17 @@ function setFilter(text) {
   try {
     state.filter = text.trim() ? parseFilter(text) : null;
     input.classList.remove('wrong');
+    input.ariaInvalid = 'false';
     input.setCustomValidity('');
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     input.classList.add('wrong');
+    input.ariaInvalid = 'true';
     byId('status').textContent = error.message;
     byId('status').dataset.shown = '';
     return;
   }
+  press();
   update();
 }
 
@@ -135,6 +138,7 @@ function reset() {
   Object.assign(state, { flow: 0, conn: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity });
   byId('filter').value = byId('find').value = '';
   byId('filter').classList.remove('wrong');
+  byId('filter').ariaInvalid = 'false';
   press();
   update();
   if (state.chosen >= 0) ladderReveal(state.chosen);
@@ -225,6 +229,7 @@ function findingGroup(kind, list) {
   group.addEventListener('toggle', () => {
     if (!group.open || filled) return;
     filled = true;
+    group.append(make('p', { className: 'advice' }, meaning));
     for (const cause of order) group.append(...causeGroup(kind, cause, byCause.get(cause)));
   });
   return group;
@@ -242,7 +247,7 @@ function causeGroup(kind, cause, list) {
   let shown = 0;
   const add = () => {
     for (const f of list.slice(shown, shown + FINDINGS_STEP))
-      items.append(make('li', {}, model.indexOf.has(f.number) ? link(f.number) : '#' + f.number, ' ' + findingText(f)));
+      items.append(make('li', {}, link(f.number), ' ', ...linked(findingText(f))));
     shown = Math.min(shown + FINDINGS_STEP, list.length);
     more.hidden = shown === list.length;
     more.textContent = `${list.length - shown} more`;
@@ -257,6 +262,7 @@ function press() {
   for (const b of document.querySelectorAll('[data-flow]')) b.ariaPressed = String(Number(b.dataset.flow) === state.flow);
   for (const b of document.querySelectorAll('[data-connection].flow'))
     b.ariaPressed = String(Number(b.dataset.connection) === state.conn);
+  for (const b of document.querySelectorAll('[data-iwarp]')) b.ariaPressed = String(b.dataset.filter === byId('filter').value.trim());
   for (const b of document.querySelectorAll('.only')) b.ariaPressed = String(Number(b.dataset.kind) === state.kind);
 }
 
@@ -334,6 +340,7 @@ function setLanes(mode) {
 
 function togglePlots() {
   byId('plots').hidden = !byId('plots').hidden;
+  byId('plots-button').ariaExpanded = String(!byId('plots').hidden);
   drawPlots();
   ladderDraw();
 }

@@ -78,6 +78,7 @@ const SHAPE_OF = { nak: 'cross', refused: 'cross', bad: 'cross', rnr: 'diamond',
 // --- streams: the requests of one direction of a flow, and their answers ---
 
 const STREAMS_MAX = 8; // have lines
+const UNANSWERED = ['UD', 'UC']; // services without acknowledgements: only what was sent is known
 
 // Of each stream in sight: [time, sent edge, acknowledged edge, edge of the window] wherever one of them moves. The window is
 // what the receiver's credits allow, where it gives any; else the most that was seen outstanding, which is the window as
@@ -92,7 +93,8 @@ function edges() {
       key = own;
       s = streams.get(key);
       if (!s && streams.size < STREAMS_MAX)
-        streams.set(key, s = { dir: key % 2, sent: -Infinity, acked: model.ahead[i], window: 0, grant: NaN, points: [] });
+        streams.set(key, s = { dir: key % 2, isAnswered: !UNANSWERED.includes(flowOf.get(model.flow[i])?.service),
+          sent: -Infinity, acked: model.ahead[i], window: 0, grant: NaN, points: [] });
     }
     if (!s) continue;
     const acked = answer ? Math.max(s.acked, model.edge[i]) : s.acked;
@@ -133,12 +135,15 @@ function drawEdges(node, x, y, low, high) {
     const points = s.points.filter(([t]) => t >= plot.from && t <= plot.to);
     if (points.length < 2) continue;
     const line = (k) => edgeLine(points, k, x, y, low, high);
-    kinds.add(s.hasCredits ? 'credit' : 'window');
-    node.append(svg('path', { class: `edge is-${s.hasCredits ? 'credit' : 'window'} at-request${s.dir}`, d: line(3) }),
-      svg('path', { class: `edge is-sent at-request${s.dir}`, d: line(1) }),
-      svg('path', { class: 'edge is-acked', d: line(2) }));
+    kinds.add('sent');
+    if (s.isAnswered) {
+      kinds.add('acked').add(s.hasCredits ? 'credit' : 'window');
+      node.append(svg('path', { class: `edge is-${s.hasCredits ? 'credit' : 'window'} at-request${s.dir}`, d: line(3) }));
+    }
+    node.append(svg('path', { class: `edge is-sent at-request${s.dir}`, d: line(1) }));
+    if (s.isAnswered) node.append(svg('path', { class: 'edge is-acked', d: line(2) }));
   }
-  for (const kind of ['credit', 'window']) byId('legend-' + kind).hidden = !kinds.has(kind);
+  for (const kind of ['sent', 'acked', 'credit', 'window']) byId('legend-' + kind).hidden = !kinds.has(kind);
 }
 
 // Where marks of a class are dense, a strip above the curve is the darker the more there are.
@@ -173,8 +178,9 @@ function drawPsn() {
   });
   for (const [name, times] of dense) if (times.length < DENSE) dense.delete(name);
   if (low > high) [low, high] = [0, 1];
-  const top = high + Math.max(1, high - low) * (0.04 + 0.05 * dense.size);
-  const { x, y, bottom } = plotFrame(node, Math.min(low, high - 1), top, si);
+  high = Math.max(high, low + 1);
+  const top = high + (high - low) * (0.04 + 0.05 * dense.size);
+  const { x, y, bottom } = plotFrame(node, low, top, si);
   drawEdges(node, x, y, low, top);
   const paths = new Map(), seen = new Set();
   eachInSight((i) => {
@@ -216,7 +222,8 @@ function operations() {
   }).filter((op) => op.first !== undefined && op.end !== undefined);
 }
 
-const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
+// The least that so great a part is at most, as explain_latency_quantile() has it.
+const percentile = (sorted, part) => sorted[Math.max(1, Math.ceil(part * sorted.length)) - 1];
 
 function drawLatency() {
   const node = byId('latency');
@@ -296,9 +303,12 @@ function drawLegend() {
   for (let i = 0; i < model.count; i++) present.add(CLASSES[model.cls[i]]);
   const items = LEGEND.filter(([name]) => present.has(name) && name !== 'request').map(([name, words]) =>
     make('span', {}, make('i', { className: 'swatch is-' + name }), words));
-  const stroke = (name, words) => make('span', { id: 'legend-' + name }, make('i', { className: 'stroke is-' + name }), words);
-  const edges = byId('psn-figure').hidden ? [] : [stroke('sent', 'sent edge'), stroke('acked', 'acknowledged edge'),
-    stroke('credit', 'granted by the receiver’s credits'), stroke('window', 'acknowledged + most seen outstanding')];
+  const stroke = (name, word, words) => make('span', { id: 'legend-' + name }, make('i', { className: 'stroke is-' + name }), wordMark(word, words));
+  const edges = byId('psn-figure').hidden ? [] : [stroke('sent', 'sent edge', 'sent edge'),
+    stroke('acked', 'acknowledged edge', 'acknowledged edge'), stroke('credit', 'window', 'window: the receiver’s credits'),
+    stroke('window', 'window', 'window: the most seen outstanding')];
+  if (model.findings.some((f) => isEvent(findingKinds[f.kind].key)))
+    items.push(make('span', {}, make('i', { className: 'swatch is-mark' }), 'SMC-R: moved, link gone'));
   byId('legend').replaceChildren(make('span', {}, make('i', { className: 'swatch at-request0' }), 'requests →'),
     make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items, ...edges);
 }
@@ -340,6 +350,10 @@ function plotHands(node) {
     band.remove();
     if (Math.abs(event.clientX - start) < 4) choose(nearest(plotTime(node, event.clientX)));
     else zoomTime(plotTime(node, Math.min(start, event.clientX)), plotTime(node, Math.max(start, event.clientX)));
+  });
+  node.addEventListener('pointercancel', () => { // the page is scrolled instead
+    from = null;
+    if (band) band.remove();
   });
   node.addEventListener('keydown', (event) => {
     const span = plot.to - plot.from, middle = plot.from + span / 2;

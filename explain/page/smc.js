@@ -37,6 +37,9 @@ function stepLine(list, x, y, right) {
   return d && d + `H${right}`;
 }
 
+// Findings about connections that went elsewhere, which is no error.
+const isEvent = (key) => key.startsWith('smc_') && !(key in CLASS_OF_FINDING);
+
 function drawFill() {
   const node = byId('fill');
   if (!tables.connections.length) return;

@@ -29,7 +29,12 @@ function termMark(key, text) {
   return meaningOf(key) ? make('button', { className: 'term', type: 'button', data: { term: key } }, text) : text;
 }
 
+// A term of the glossary.
+function wordMark(term, text) { return make('button', { className: 'term', type: 'button', data: { word: term } }, text); }
+
 function noteOf(target) {
+  if (target.dataset.word)
+    return [make('b', {}, target.dataset.word), make('p', {}, terms.find(([term]) => term === target.dataset.word)[1])];
   if (target.dataset.rule) {
     const rule = tables.rules[target.dataset.rule];
     return rule ? [make('b', {}, target.dataset.rule + ' · ' + rule[0]), make('p', {}, rule[1]),
@@ -73,7 +78,7 @@ function noteHide() {
 }
 
 function noteHands() {
-  const markOf = (event) => event.target.closest && event.target.closest('[data-rule], [data-term]');
+  const markOf = (event) => event.target.closest && event.target.closest('[data-rule], [data-term], [data-word]');
   document.addEventListener('click', (event) => {
     const mark = markOf(event);
     if (mark && !(note.isHeld && note.target === mark)) {

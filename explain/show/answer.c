@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "explain/show/filter.h"
@@ -213,15 +214,42 @@ static bool read_number(const char **at, uint64_t *number)
     *at += strspn(*at, " \t\r\n,#");
     if (!isdigit((unsigned char)**at))
         return false;
-    *number = strtoull(*at, &end, 0);
+    *number = strtoull(*at, &end, strncasecmp(*at, "0x", 2) == 0 ? 16 : 10); /* 015 is 15 */
     *at = end + strspn(end, " \t\r\n,#");
     return true;
+}
+
+/* Units, and how many nanoseconds one of time has. Those of data that are more than a byte are none that an
+ * answer has. */
+static const struct {
+    const char *word;
+    double ns;
+} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"kb", 0}, {"kib", 0}, {"mb", 0}, {"mib", 0}};
+
+/* Whether all of what follows is blank. */
+static bool is_end(const char *typed)
+{
+    return typed[strspn(typed, " \t\r\n")] == '\0';
+}
+
+/* "bytes" behind a number, or "packets": a word of what is counted, and no unit. */
+static bool is_thing(const char *typed)
+{
+    size_t n = 0;
+    while (isalpha((unsigned char)typed[n]))
+        n++;
+    for (unsigned i = 0; i < array_len(units); i++)
+        if (strlen(units[i].word) == n && strncasecmp(typed, units[i].word, n) == 0)
+            return false;
+    return n && is_end(typed + n);
 }
 
 static bool is_number(const char *typed, uint64_t wanted)
 {
     uint64_t number;
-    return read_number(&typed, &number) && number == wanted && !*typed;
+    if (!read_number(&typed, &number) || number != wanted)
+        return false;
+    return !*typed || (strchr(" \t", typed[-1]) && is_thing(typed));
 }
 
 /* The same numbers, each once. */
@@ -258,10 +286,15 @@ static bool is_word(const char *typed, const char *word)
 static bool is_time(const char *typed, uint64_t time_ns)
 {
     char *end;
-    double ms = strtod(typed, &end), wanted = (double)time_ns / 1e6;
-    size_t blanks = strspn(end, " \t");
-    bool is_plain = end != typed && (strncmp(end + blanks, "ms", 2) == 0 || !end[strspn(end, " \t\r\n")]);
-    return is_plain && fabs(ms - wanted) <= wanted * 0.05;
+    double number = strtod(typed, &end), wanted_ns = (double)time_ns, unit_ns = is_end(end) ? 1e6 : 0;
+    if (end == typed)
+        return false;
+    end += strspn(end, " \t");
+    for (unsigned i = 0; i < array_len(units); i++)
+        if (strncasecmp(end, units[i].word, strlen(units[i].word)) == 0 &&
+            is_end(end + strlen(units[i].word)))
+            unit_ns = units[i].ns;
+    return unit_ns > 0 && fabs(number * unit_ns - wanted_ns) <= wanted_ns * 0.05;
 }
 
 bool explain_answer_is_right(const struct explain_answer *answer, const char *typed)

@@ -46,7 +46,8 @@ bool explain_answer_is_found(const struct explain_answer *answer);
 void explain_answer_text(const struct explain_answer *answer, struct explain_text *out);
 
 /* Whether what was typed is the answer: numbers in decimal or 0x..., of packets with or without #, in any
- * order; the word for a value as filters take it; a time in ms within five per cent. */
+ * order; one number may have a word behind it that is no unit ("2452 bytes"); the word for a value as filters
+ * take it; a time within five per cent, in ms or with its unit. */
 bool explain_answer_is_right(const struct explain_answer *answer, const char *typed);
 
 #endif

@@ -124,13 +124,12 @@ const char *explain_operation_name(const struct explain_operation *op)
     return ROCE_OPCODE_OP(op->opcode) == ROCE_OP_CMP_SWAP ? "CMP_SWAP" : "FETCH_ADD";
 }
 
-void explain_operations_csv(struct explain_text *out, const struct explain_operation *op,
-                            const struct explain_flow *flow)
+void explain_operations_csv(struct explain_text *out, const struct explain_operation *op, bool is_timed)
 {
     explain_printf(out, "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
                    op->flow, op->direction, op->message, explain_operation_name(op), op->bytes, op->packets,
                    op->again, op->first_number, op->end_number, op->begin_ns);
-    if (explain_is_timed(flow) && !op->is_untimed)
+    if (is_timed && !op->is_untimed)
         explain_printf(out, "%" PRIu64, op->latency_ns);
     explain_put(out, op->is_with_later ? ",with a later one\n" : ",its own\n");
 }

@@ -47,10 +47,9 @@ const char *explain_operation_name(const struct explain_operation *operation);
 
 /* CSV: the line of names, and a line for an operation or for both ends of a flow. */
 void explain_operations_csv_head(struct explain_text *out);
-/* `flow` is the operation's (NULL: not known any more). What has no latency (explain_is_timed()) has an empty
- * field. */
+/* What is not timed, as explain_is_timed() has it of its flow, or it itself says, has an empty latency. */
 void explain_operations_csv(struct explain_text *out, const struct explain_operation *operation,
-                            const struct explain_flow *flow);
+                            bool is_timed);
 void explain_flows_csv_head(struct explain_text *out);
 void explain_flows_csv(struct explain_text *out, const struct explain_numbers *numbers,
                        const struct explain_flow *flow, uint32_t index);

@@ -26,8 +26,8 @@ static void end(void)
 
 TestSuite(verify_strict, .init = begin, .fini = end, .timeout = 60);
 
-/* A SEND of a packet on a line that ends here with this TTL: 0 breaks ROCE-FRM-18. */
-static void take(uint32_t psn, uint8_t ttl)
+/* A SEND of a packet to that queue pair on a line that ends here with this TTL: 0 breaks ROCE-FRM-18. */
+static void take_of(uint32_t qpn, uint32_t psn, uint8_t ttl)
 {
     static const uint8_t from[4] = {10, 0, 0, 1}, to[4] = {10, 0, 0, 2};
     uint8_t frame[256] = {0};
@@ -38,7 +38,7 @@ static void take(uint32_t psn, uint8_t ttl)
                              .src_port = 0xc000};
     struct roce_bth bth = {.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_SEND_ONLY),
                            .pkey = NORNIC_PKEY_DEFAULT,
-                           .dest_qpn = 0x11,
+                           .dest_qpn = qpn,
                            .ack_req = true,
                            .psn = psn};
     struct roce_frame_template t;
@@ -50,6 +50,11 @@ static void take(uint32_t psn, uint8_t ttl)
                                                           .len_bytes = len_bytes,
                                                           .wire_bytes = len_bytes,
                                                           .time_ns = psn * NS_PER_US});
+}
+
+static void take(uint32_t psn, uint8_t ttl)
+{
+    take_of(0x11, psn, ttl);
 }
 
 static const char *print(void)
@@ -103,6 +108,26 @@ Test(verify_strict, those_beyond_a_thousand_are_counted)
     cli_strict_to_json(&strict, o);
     cr_expect_eq(json_object_get_int(json_member(o, "violation_count")), CLI_VIOLATIONS_MAX + 2);
     cr_expect_eq(json_object_array_length(json_member(o, "violations")), CLI_VIOLATIONS_MAX);
+    json_object_put(o);
+}
+
+/* More queue pairs than there is room for: what was forgotten is said, as it is judged no more. */
+Test(verify_strict, flows_that_were_forgotten_are_counted)
+{
+    char line[80];
+    take(1, 64);
+    cr_expect_null(strstr(print(), "forgotten"));
+    for (uint32_t i = 1; i <= 60000; i++)
+        take_of(0x100 + i, i, 64);
+    uint32_t count = explain_analysis_forgotten(strict.analysis)->count;
+    cr_assert_gt(count, 1000);
+    snprintf(line, sizeof line, "  %u of 60001 flows were forgotten for room", count);
+    const char *text = print();
+    cr_expect_eq(strncmp(text, line, strlen(line)), 0, "%s", text);
+    cr_expect_not_null(strstr(text, "\n  0 violations of the standard\n"));
+    struct json_object *o = json_object_new_object();
+    cli_strict_to_json(&strict, o);
+    cr_expect_eq(json_object_get_int64(json_member(o, "forgotten_flows")), count);
     json_object_put(o);
 }
 

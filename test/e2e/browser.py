@@ -89,10 +89,18 @@ class Browser:
             raise RuntimeError(details.get('exception', {}).get('description', details['text']))
         return result['result'].get('value')
 
+    def is_true(self, expression):
+        try:
+            return self.run(expression)
+        except RuntimeError as e:
+            if 'navigated or closed' not in str(e):
+                raise
+            return False
+
     def until(self, expression, seconds=None):
-        """Waits until the expression is true; the seconds that took."""
+        """Waits until the expression is true; the seconds that took. The page may be read anew meanwhile."""
         start = time.monotonic()
-        while not self.run(expression):
+        while not self.is_true(expression):
             if time.monotonic() - start > (seconds or self.seconds):
                 raise TimeoutError('never true: ' + expression)
             time.sleep(0.02)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The page of `nornic explain --html` in a headless browser: what it shows equals what --json says; clicks, keys,
 filters, plots; 100,000 packets. Lines: "ok NAME", "not ok NAME: why".   explain_page.py TMP [DIRECTORY-FOR-SHOTS]"""
-import collections, csv, glob, json, os, re, struct, subprocess, sys, traceback
+import collections, csv, glob, json, os, re, struct, subprocess, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser
 import captures
+from page_cases import (ACT_SECONDS, CHOSEN, NORNIC, SHOWN, TMP, WIDTHS, as_json, case, explain, failed, page_of,
+                        resize, same, settle, shown)
 
-NORNIC, TMP, SHOTS = os.environ['NORNIC'], sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ''
+SHOTS = sys.argv[2] if len(sys.argv) > 2 else ''
 CAPTURES = sorted(glob.glob('pcaps/*.pcap'))
 PACKETS_MANY, FINDINGS_MANY = 100000, 70000
 # generous for a busy machine of two cores; what grows with the square of the packets misses them by far
 OWN_SECONDS = (0.05, 2)  # of CPU time, until that many are shown: 0.8; less than the former is a meter that stands
-LOAD_SECONDS, ACT_SECONDS, NODES_MAX, PAGE_BYTES_A_PACKET = 25, 4, 4000, 400
-failed = []
+LOAD_SECONDS, NODES_MAX, PAGE_BYTES_A_PACKET = 25, 4000, 400
 
 # every packet as --json has it, out of the page's own decoder
 ALL_PACKETS = '''(() => {
@@ -53,57 +54,6 @@ ARROW_IS_IN_ITS_ROW = '''(() => {
 })()'''
 TABLES = '''JSON.stringify([...document.querySelectorAll('#detail details.layer')].map((d) => [d.dataset.key,
   [...d.querySelectorAll('tr')].map((r) => [r.dataset.field, r.cells[1].textContent, r.cells[2].textContent])]))'''
-
-
-def explain(*arguments):
-    return subprocess.run([NORNIC, 'explain', *arguments], capture_output=True, text=True, timeout=120).stdout
-
-
-def as_json(*arguments):
-    objects = [json.loads(line) for line in explain('--json', *arguments).splitlines()]
-    return [o for o in objects if 'n' in o], [o['finding'] for o in objects if 'finding' in o]
-
-
-def page_of(name, *arguments):
-    path = os.path.join(TMP, name)
-    subprocess.run([NORNIC, 'explain', '--html', path, *arguments], check=True, timeout=120,
-                   stdout=subprocess.DEVNULL)
-    return path
-
-
-def case(name):
-    """Runs what it decorates at once, as the case of that name."""
-    def go(act):
-        try:
-            act()
-            print('ok ' + name)
-        except Exception as e:  # a case must not take the others with it
-            failed.append(name)
-            where = traceback.extract_tb(e.__traceback__)[-1].lineno
-            print('not ok %s: line %d: %s' % (name, where, ' '.join(('%s %s' % (type(e).__name__, e)).split())[:600]))
-        sys.stdout.flush()
-    return go
-
-
-def same(got, wanted, what=''):
-    if got != wanted:
-        raise AssertionError('%s: the page has %r, wanted is %r' % (what, got, wanted))
-
-
-def shown(b):
-    return int(b.run('document.getElementById("status").dataset.shown || -1'))
-
-
-def settle(b, expression, wanted, what=''):
-    """Waits a little until the expression has the value wanted."""
-    try:
-        b.until('String(%s) === %s' % (expression, json.dumps(str(wanted))), ACT_SECONDS)
-    except TimeoutError:
-        same(b.run(expression), wanted, what)
-
-
-SHOWN = 'document.getElementById("status").dataset.shown'
-CHOSEN = '(document.querySelector(".row.chosen") || {}).id'
 
 
 def value_of(text):
@@ -324,8 +274,6 @@ def one_capture(b):
         b.press('Escape', 27)
 
 
-# every new element, clicked at three widths: a desktop's, a tablet's, a telephone's
-WIDTHS = ((1440, 900), (820, 1180), (390, 844))
 # rows of which less than 6 pixels of the arrow are to be seen beside its label
 HIDDEN_ARROWS = '''[...document.querySelectorAll('.row')].filter((row) => {
   const arrow = row.querySelector('.arrow').getBoundingClientRect(), label = row.querySelector('.label');
@@ -346,7 +294,7 @@ def new_elements(b):
     smc = page_of('lanes.html', 'pcaps/smc2_down.pcap')
     credits = page_of('credits.html', 'pcaps/nornic_credits.pcap')
     for width, height in WIDTHS:
-        b.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
+        resize(b, width, height)
 
         @case('page-%d-wide-tells-what-rules-and-fields-mean' % width)
         def _():
@@ -465,7 +413,8 @@ def new_elements(b):
 
         @case('page-%d-wide-teaches-by-keys-alone' % width)
         def _():
-            lesson_by_keys(b)
+            for key in ('loss', 'rnr', 'timeout', 'read', 'atomic', 'cm', 'cnp', 'smcr'):
+                lesson_by_keys(b, key)
 
         @case('page-%d-wide-knows-units-and-the-end-of-a-lesson' % width)
         def _():
@@ -480,7 +429,7 @@ def new_elements(b):
             same([name for _, name in names if name in ('only', 'svg', '?', '×')], [], 'names that say nothing')
             same(len([name for _, name in names if name.startswith('only packets with the finding')]),
                  b.run('document.querySelectorAll(".group").length'))
-    b.call('Emulation.setDeviceMetricsOverride', width=1440, height=900, deviceScaleFactor=1, mobile=False)
+    resize(b)
 
 
 def write_pcap(path, head, records):
@@ -524,7 +473,7 @@ def joined(b):
     wanted = [p for p in map(json.loads, told) if 'n' in p]
     begin = min(p['time_ns'] for p in wanted)
     for width, height in WIDTHS:
-        b.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
+        resize(b, width, height)
 
         @case('page-%d-wide-has-both-ends-of-a-join' % width)
         def _():
@@ -571,7 +520,7 @@ def joined(b):
             b.run(DOWNLOAD)
             b.click('[data-svg="ways"]')
             settle(b, 'saved.length', 1)
-    b.call('Emulation.setDeviceMetricsOverride', width=1440, height=900, deviceScaleFactor=1, mobile=False)
+    resize(b)
 
 
 def lessons(b, width):
@@ -630,7 +579,7 @@ def tab_to(b, what, shift=False):
     raise AssertionError('Tab does not come to %s, but to %s' % (what, b.run('document.activeElement.outerHTML')))
 
 
-def lesson_by_keys(b):
+def lesson_by_keys(b, key):
     """From the list of lessons to the end of one, without a mouse: each question is answered rightly."""
     b.open(page_of('lessons.html'))
     settle(b, 'document.getElementById("tours").open', 'true')
@@ -643,9 +592,10 @@ def lesson_by_keys(b):
     b.press('Escape', 27)
     b.run('document.getElementById("tours-button").focus()')
     b.press('Enter', 13)
-    tab_to(b, '[data-tour="loss"]')
+    tab_to(b, '[data-tour="%s"]' % key)
     b.press('Enter', 13)
-    settle(b, 'lesson.tour && lesson.tour.key', 'loss')
+    b.until('document.documentElement?.dataset.ready === "yes" && typeof lesson === "object" && '
+            'lesson.tour?.key === "%s"' % key, 20)
     steps = b.run('lesson.tour.steps')
     for k, step in enumerate(steps):
         settle(b, 'lesson.step', k)
@@ -657,11 +607,13 @@ def lesson_by_keys(b):
             b.press('Enter', 13)
         elif 'number' in step:
             tab_to(b, '#lesson-number')
-            b.call('Input.insertText', text='%s packets' % step['number'])
+            b.call('Input.insertText', text='%s %s' % (step['number'], step.get('unit', 'packets')))
             b.press('Enter', 13)
         elif 'packet' in step:
+            place = b.run('[...ladder.packets].findIndex((i) => (state.chosen = i, isRight(lesson.tour.steps[%d])))'
+                          % k)
             b.press('Home', 36)
-            for _ in range(step['packet'][0] - 1):
+            for _ in range(place):
                 b.press('ArrowDown', 40)
             b.press('Enter', 13)
         if 'ask' in step:
@@ -720,19 +672,6 @@ def same_numbers(b):
             rows = list(csv.DictReader(explain('--csv', 'operations', path).splitlines()))
             same(sorted(told), sorted(r['latency_ns'] == '' for r in rows), name)
             same(least <= sum(told) / len(told) <= most, True, '%s: %d of %d without' % (name, sum(told), len(told)))
-
-
-def whole_packets(b):
-    @case('page-keeps-whole-packets-on-demand')
-    def _():
-        capture = 'pcaps/rc_send_4096.pcap'
-        b.open(page_of('whole.html', '--whole', capture))
-        packets = as_json(capture)[0]
-        longest = max(packets, key=lambda p: p['len'])
-        b.run('chooseNumber(%d)' % longest['n'])
-        same(b.run('model.kept[state.chosen]'), longest['len'], 'bytes')
-        b.click('.dump .more')
-        settle(b, 'document.querySelectorAll("#detail .byte").length', longest['len'], 'bytes in sight')
 
 
 def cut_short(b):
@@ -794,7 +733,7 @@ def iwarp(b):
     for width, height in WIDTHS:
         @case('page-%d-wide-lists-connections-of-iwarp' % width)
         def _():
-            b.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
+            resize(b, width, height)
             b.open(page)
             same(b.run('document.documentElement.scrollWidth <= innerWidth'), True, 'nothing sticks out')
             text = explain('--json', *paths)
@@ -809,7 +748,7 @@ def iwarp(b):
             same(b.run('document.getElementById("psn-figure").hidden'), True, 'no PSNs, no plot of them')
             labels = b.run('[...document.querySelectorAll(".row .label")].map((n) => n.textContent).join()')
             same('MPA,MPA,Send,RDMA Read Request,RDMA Read Response,RDMA Write' in labels, True, labels)
-    b.call('Emulation.setDeviceMetricsOverride', width=1440, height=900, deviceScaleFactor=1, mobile=False)
+    resize(b)
 
 
 def odd_name(b):
@@ -841,6 +780,14 @@ def many(b):
         same(os.path.getsize(page) < PACKETS_MANY * PAGE_BYTES_A_PACKET, True, 'bytes of the page')
         same(b.run(nodes) < NODES_MAX, True, 'elements: %d' % b.run(nodes))
 
+    for width, height in WIDTHS:
+        @case('many-packets-%d-wide-show-where-marks-are-dense' % width)
+        def _():
+            resize(b, width, height)
+            b.until('byId("psn").viewBox.baseVal.width === byId("psn").clientWidth', ACT_SECONDS)
+            check_strips(b, 'nak', PACKETS_MANY)
+    resize(b)
+
     @case('many-packets-scroll')
     def _():
         for part in (0.25, 0.5, 1):
@@ -869,6 +816,31 @@ def many(b):
         settle(b, SHOWN, PACKETS_MANY)
 
 
+def check_strips(b, name, packets):
+    """Marks of that class stand in a strip, with the curve below them in sight, and as many as a plot has room for."""
+    same(b.run('model.count'), packets)
+    same(b.run('document.querySelectorAll("#psn .strip.is-%s").length > document.getElementById("psn").clientWidth / 16'
+               % name), True, 'a strip all along')
+    same(b.run('document.querySelectorAll("#psn .points.is-%s:not(.is-dense)").length' % name), 0,
+         'crosses and triangles that hide the rest')
+    same(b.run('document.querySelectorAll("#psn .edge.is-sent").length > 0'), True, 'the sent edge')
+
+
+def many_cnps(b):
+    path = os.path.join(TMP, 'cnps.pcap')
+    captures.write(path, captures.lasting(captures.records('pcaps/nornic_cnp.pcap'), PACKETS_MANY))
+    page = page_of('cnps.html', path)
+    os.unlink(path)
+    for width, height in WIDTHS:
+        @case('many-cnps-%d-wide-show-where-they-are-dense' % width)
+        def _():
+            resize(b, width, height)
+            b.open(page)
+            for name in ('cnp', 'mark'):
+                check_strips(b, name, PACKETS_MANY)
+    resize(b)
+
+
 def screenshots(b):
     """For docs/: a page with losses, light and dark, and a bad packet."""
     page = page_of('lossy_loss.html', 'pcaps/lossy_loss.pcap')
@@ -892,7 +864,7 @@ def screenshots(b):
     b.open(os.path.join(TMP, 'lessons.html'), '#&tour=rnr')
     b.run('tourStep(1), chooseNumber(2), document.getElementById("lesson-this").click()')
     b.shot(os.path.join(SHOTS, 'explain-lesson.png'))
-    b.call('Emulation.setDeviceMetricsOverride', width=390, height=844, deviceScaleFactor=1, mobile=False)
+    resize(b, 390, 844)
     b.open(page, '#16')
     b.run('document.getElementById("tools").scrollIntoView()')
     b.shot(os.path.join(SHOTS, 'explain-narrow.png'))
@@ -908,12 +880,12 @@ def main():
         new_elements(b)
         joined(b)
         iwarp(b)
-        whole_packets(b)
         same_numbers(b)
         cut_short(b)
         bad_bits(b)
         odd_name(b)
         many(b)
+        many_cnps(b)
         if SHOTS:
             screenshots(b)
 

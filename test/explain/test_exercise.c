@@ -81,8 +81,15 @@ Test(exercise, each_form_has_its_answer)
     expect("packets flow == 1", "3 6 9", "0x9 6 3", "3 6 9 12");
     expect("count flow == 1", "3", "0x3", "3x");
     expect("count flow == 7", "0", "0", "1");
+    expect("count flow == 1", "3", "3 packets", "3 ms");
+    expect("count n <= 8", "8", "08", "010");
+    expect("packet n == 8", "8", "#8 ", "8 7");
+    expect("count n <= 8", "8", "8 bytes\n", "8 KiB");
+    expect("count n <= 8", "8", "8", "8 packets more");
     expect("time flow == 1 then flow == 1", "3 ms", "3.1", "3 s");
     expect("time n == 2 then n == 9", "7 ms", "6.7 ms", "6.6 ms");
+    expect("time n == 2 then n == 9", "7 ms", "7000 us", "7 us");
+    expect("time n == 2 then n == 9", "7 ms", " 0.007 S ", "7 msx");
 }
 
 Test(exercise, a_capture_may_have_no_answer)

@@ -277,23 +277,24 @@ static const char *row_of(const struct explain_operation *op)
 {
     static struct explain_text out;
     explain_text_clear(&out);
-    explain_operations_csv(&out, op, NULL);
+    explain_operations_csv(&out, op, true);
     return out.bytes;
 }
 
 Test(numbers, where_clocks_differ_an_operation_has_no_latency)
 {
     const struct explain_flow same = {0}, skewed = {.skew_ns = 1};
+    cr_assert(explain_is_timed(NULL));
     const struct explain_operation timed = {.begin_ns = 5, .latency_ns = 7},
                                    untimed = {.begin_ns = 5, .is_untimed = true};
     struct explain_text out = {0};
-    explain_operations_csv(&out, &timed, &skewed);
+    explain_operations_csv(&out, &timed, explain_is_timed(&skewed));
     cr_assert_not_null(strstr(out.bytes, ",5,,its own"), "%s", out.bytes);
     explain_text_clear(&out);
-    explain_operations_csv(&out, &timed, &same);
+    explain_operations_csv(&out, &timed, explain_is_timed(&same));
     cr_assert_not_null(strstr(out.bytes, ",5,7,its own"), "%s", out.bytes);
     explain_text_clear(&out);
-    explain_operations_csv(&out, &untimed, &same);
+    explain_operations_csv(&out, &untimed, true);
     cr_assert_not_null(strstr(out.bytes, ",5,,its own"), "%s", out.bytes);
     explain_text_free(&out);
 }
