@@ -351,10 +351,10 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
  * all with a RETH, the same bytes and their message are one train, in which TRAIN_BYTES fit at each path MTU.
  *
  * A write of a few bytes is shorter than its message, which so could not be the last of its train. Zeros
- * behind them make it as long, where the peer has room: the next bytes overwrite them before a cursor tells of
- * these. They must not come late, over bytes that another link has brought meanwhile. So the link has to be the
- * only one when they are posted. One that is added later is agreed on by messages that this one carries behind
- * them (RC delivers in order), and so begins when they have arrived. */
+ * behind them make it as long, where the peer has room: the next bytes overwrite them before a cursor tells
+ * of these. They must not come late, over bytes that another link has brought meanwhile. So the link has to
+ * be the only one when they are posted. One that is added later is agreed on by messages that this one
+ * carries behind them (RC delivers in order), and so begins when they have arrived. */
 #define TRAIN_BYTES  (32u << 10)
 #define TRAIN_WRITES 32
 #define SHORT_BYTES  28u /* with its RETH such a write is as long as a message */
