@@ -161,6 +161,7 @@ static const uint64_t told_wrongly[] = {
     2000292,             /* numbers of messages of what was sent again so late that it was forgotten */
     504510,              /* a warning in a clean run: two pairs that were taken for one */
     20001552,            /* likewise, of a socket: an answer that waits for two, told by its MSN */
+    910000336,           /* likewise: two wait for the same PSN, and have sent as many messages */
     20001917,  30002429, /* a second port: of the connection before, which was no socket's */
     40000209,            /* goes along behind a return whose sender's timer had run out since */
     420007316,           /* a NAK, sooner than its sender can have had it */
