@@ -24,6 +24,26 @@ bool explain_is_named(const struct explain_half *half, uint32_t psn)
     return false;
 }
 
+const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn)
+{
+    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
+        const struct explain_trouble *t = &half->recovery->troubles[i];
+        if (t->number && !t->is_over && t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn)
+            return t;
+    }
+    return NULL;
+}
+
+bool explain_was_refused(const struct explain_half *half, uint32_t psn, uint64_t number)
+{
+    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
+        const struct explain_trouble *t = &half->recovery->troubles[i];
+        if (t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn && t->number > number)
+            return true;
+    }
+    return false;
+}
+
 bool explain_was_answered_beyond(const struct explain_half *half, uint32_t psn)
 {
     const struct explain_read *r = explain_read_find(half, psn);
@@ -38,7 +58,7 @@ bool explain_is_passed_unseen(const struct explain_half *half, uint32_t psn, con
     const struct explain_recovery *r = half->recovery;
     if (!r || !r->run_number || (s && s->number >= r->run_number) || roce_psn_diff(psn, r->run_psn) < 0)
         return false;
-    return roce_psn_diff(r->cursor, psn) > 0;
+    return roce_psn_diff(r->cursor, psn) > 0 && !(r->is_cut && roce_psn_diff(psn, r->cut_psn) >= 0);
 }
 
 bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)

@@ -74,16 +74,6 @@ void explain_note_trouble(struct explain_half *half, const struct explain_packet
     r->troubles[r->next_trouble++ % EXPLAIN_TROUBLES_MAX] = trouble;
 }
 
-const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn)
-{
-    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
-        const struct explain_trouble *t = &half->recovery->troubles[i];
-        if (t->number && !t->is_over && t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn)
-            return t;
-    }
-    return NULL;
-}
-
 /* What comes sooner than the sender can react was on its way already. */
 static bool is_in_flight(const struct explain_half *half, const struct explain_trouble *t, uint64_t time_ns)
 {
@@ -109,6 +99,10 @@ void explain_note_new(struct explain_half *half, const struct explain_ids *ids,
     if (r->is_head_unseen && r->run_psn != roce_psn_add(half->next_psn, ROCE_PSN_MASK - 1))
         half->weather->late++;
     doubt_answered(half, packet->time_ns);
+    if (!r->is_cut && explain_is_next_id(ids, packet)) {
+        r->is_cut = true;
+        r->cut_psn = r->cursor;
+    }
     r->is_head_unseen = false;
     r->is_running = false;
     r->cursor = half->next_psn;
@@ -469,7 +463,7 @@ static void note_return(struct explain_half *half, const struct explain_packet *
     r->run_cause = why->candidate[0] == EXPLAIN_CAUSE_NONE ? why->cause : why->candidate[0];
     r->run_sure = why->sure;
     r->is_running = true;
-    r->is_broken = false;
+    r->is_broken = r->is_cut = false;
     r->is_head_unseen = !before;
     if (why->cause != EXPLAIN_CAUSE_TIMEOUT)
         return;

@@ -43,10 +43,12 @@ struct explain_recovery {
     uint16_t run_id;              /* its identification */
     enum explain_cause run_cause; /* sure UNKNOWN: the first candidate, where it has any */
     enum explain_sure run_sure;
-    bool is_running;     /* what it sends still goes along behind that packet */
-    bool is_broken;      /* some of these are missing */
-    uint64_t newest_ns;  /* of the newest packet that was sent again */
-    uint32_t cursor;     /* PSN behind the newest packet in the order of sending */
+    bool is_running;    /* what it sends still goes along behind that packet */
+    bool is_broken;     /* some of these are missing */
+    uint64_t newest_ns; /* of the newest packet that was sent again */
+    uint32_t cursor;    /* PSN behind the newest packet in the order of sending */
+    bool is_cut; /* behind cut_psn nothing was sent again before what is new, as identifications show */
+    uint32_t cut_psn;
     bool is_head_unseen; /* that packet was not in the capture before, and nothing behind it has come yet */
     bool is_numbered;    /* its sender counts in the identifications */
     bool is_mangled;     /* the network was seen to reorder or copy packets of this sender */
@@ -95,6 +97,8 @@ bool explain_may_be_late(const struct explain_half *half, const struct explain_t
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);
 /* A READ or an atomic that was answered at `psn`, and something behind it too. */
 bool explain_was_answered_beyond(const struct explain_half *half, uint32_t psn);
+/* Whether an RNR NAK behind packet `number`, a copy of that PSN, refused it: its sender had to send another. */
+bool explain_was_refused(const struct explain_half *half, uint32_t psn, uint64_t number);
 /* One of the newest answers was a NAK that asks for that very PSN. */
 bool explain_is_named(const struct explain_half *half, uint32_t psn);
 /* Whether another answer than `t` may be the reason for a packet just as well, where the network shuffles

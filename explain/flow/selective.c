@@ -192,6 +192,12 @@ struct explain_sack explain_selective_take(struct explain_half *half, const stru
     return sack;
 }
 
+bool explain_selective_names(const struct explain_half *half, uint32_t psn)
+{
+    const struct explain_selective *s = half->selective;
+    return s && (psn == s->psn || roce_psn_diff(s->end_psn, psn) > 0);
+}
+
 bool explain_selective_has(const struct explain_half *half, uint32_t psn)
 {
     const struct explain_selective *s = half->selective;

@@ -64,6 +64,10 @@ void explain_selective_probe(struct explain_half *half, const struct explain_pac
  * by it alone. */
 struct explain_sack explain_selective_take(struct explain_half *half, const struct explain_packet *packet,
                                            bool is_further);
+/* Whether the newest selective acknowledgement says of that very PSN that it did not come: it is expected, or
+ * something behind it came. Of what was sent behind all that came a receiver may have got some and thrown it
+ * away, as what is before it is missing. */
+bool explain_selective_names(const struct explain_half *half, uint32_t psn);
 /* The newest says that the packet at that PSN is there, behind one that is not. */
 bool explain_selective_has(const struct explain_half *half, uint32_t psn);
 /* Everything before `end_psn` is acknowledged: what was missing there was late, or lost. */
