@@ -384,12 +384,13 @@ static bool goes_along(const struct explain_half *half, const struct explain_pac
     return before && before->number < r->run_number; /* it was left out, and comes late */
 }
 
-/* Whether nothing of this return came for as long as the sender's timer takes: it begins another one. */
+/* Whether nothing of this return came for so long that the timer may have run out: what comes begins another
+ * one, as nobody pauses in the middle. */
 static bool is_timer_due(const struct explain_half *half, const struct explain_packet *packet,
                          const struct explain_why *why)
 {
     uint64_t still_ns = min_u64(why->silence_ns, packet->time_ns - half->recovery->newest_ns);
-    return explain_fit_of_timer(half, still_ns, packet->time_ns) == EXPLAIN_FIT_WELL;
+    return explain_fit_of_timer(half, still_ns, packet->time_ns) != EXPLAIN_FIT_NOT;
 }
 
 /* Whether the sender, since the newest packet of this return, had time for an answer that is missing here. */
