@@ -205,8 +205,8 @@ Test(explain_truth, what_a_socket_sends_again_is_not_captured_twice)
 
 /* Runs in which a packet was sent again, and changed on its way where the ICRC does not look: hop limit, tag,
  * MAC addresses. No capture of these runs holds a packet twice. */
-static const uint64_t changed_on_the_way[] = {910001391, 910008108, 910009164,
-                                              910011786, 910015516, 910022813};
+static const uint64_t changed_on_the_way[] = {910001391, 910008108, 910009164, 910011786,
+                                              910015516, 910022813, 960009164, 960022829};
 
 Test(explain_truth, what_is_changed_on_its_way_is_not_captured_twice)
 {
