@@ -147,30 +147,31 @@ static const uint64_t told_wrongly[] = {
     402873, /* a NAK, though what was sent for it was lost, and its timer sent it again */
     601881, /* goes along behind another, though an answer that is missing here asked for it */
     612889, /* likewise, and the time between the two tells of that answer */
-    505949,    609549,   610861, /* overtaken, by the identifications of the QPN's connection before */
-    602669,                      /* a connection that begins with a last packet, taken for the one before */
-    405498,    602954,           /* violations, compared with what came damaged, its ICRC cut off */
-    407107,    502035,           /* violations by answers to another queue pair */
-    501782,    503113,           /* answers to what was never asked: of another queue pair */
-    502524,                      /* likewise: to a READ that is older than the capture */
-    401271,                      /* answers that are missing: told as another queue pair's */
-    402313,                      /* a gap: a READ's end moved the newest PSN back */
-    251,                         /* numbers of messages behind packets that are cut within their headers */
-    501028,    611132,           /* likewise: what waited for its answer was forgotten */
-    700189,                      /* the wait of an RNR NAK, where the timer was as long */
-    701682,    705958,           /* violations: counts of messages that were guessed */
-    704911,                      /* what is said again after a failover, told as said after the end */
-    2000221,                     /* overtaken, by the identifications of the QPN's connection before */
-    2000292,             /* numbers of messages of what was sent again so late that it was forgotten */
-    504510,              /* a warning in a clean run: two pairs that were taken for one */
-    20001552,            /* likewise, of a socket: an answer that waits for two, told by its MSN */
-    910000336,           /* likewise: two wait for the same PSN, and have sent as many messages */
-    20001917,  30002429, /* a second port: of the connection before, which was no socket's */
-    40000209,            /* goes along behind a return whose sender's timer had run out since */
-    420007316,           /* a NAK, sooner than its sender can have had it */
-    420003401,           /* goes along behind a return, where the capture lacks what asked for it */
-    450000897,           /* a selective acknowledgement, though what it has was not passed over */
-    40001401,            /* a NAK, ten round trips before */
+    505949,    609549,    610861, /* overtaken, by the identifications of the QPN's connection before */
+    602669,                       /* a connection that begins with a last packet, taken for the one before */
+    405498,    602954,            /* violations, compared with what came damaged, its ICRC cut off */
+    407107,    502035,            /* violations by answers to another queue pair */
+    501782,    503113,            /* answers to what was never asked: of another queue pair */
+    502524,                       /* likewise: to a READ that is older than the capture */
+    401271,                       /* answers that are missing: told as another queue pair's */
+    402313,                       /* a gap: a READ's end moved the newest PSN back */
+    251,                          /* numbers of messages behind packets that are cut within their headers */
+    501028,    611132,            /* likewise: what waited for its answer was forgotten */
+    700189,                       /* the wait of an RNR NAK, where the timer was as long */
+    701682,    705958,            /* violations: counts of messages that were guessed */
+    704911,                       /* what is said again after a failover, told as said after the end */
+    2000221,                      /* overtaken, by the identifications of the QPN's connection before */
+    2000292,              /* numbers of messages of what was sent again so late that it was forgotten */
+    504510,               /* a warning in a clean run: two pairs that were taken for one */
+    20001552,             /* likewise, of a socket: an answer that waits for two, told by its MSN */
+    910000336,            /* likewise: two wait for the same PSN, and have sent as many messages */
+    960011848, 960029139, /* violations: counts of messages by answers that were another requester's */
+    20001917,  30002429,  /* a second port: of the connection before, which was no socket's */
+    40000209,             /* goes along behind a return whose sender's timer had run out since */
+    420007316,            /* a NAK, sooner than its sender can have had it */
+    420003401,            /* goes along behind a return, where the capture lacks what asked for it */
+    450000897,            /* a selective acknowledgement, though what it has was not passed over */
+    40001401,             /* a NAK, ten round trips before */
 };
 
 Test(explain_truth, what_was_told_wrongly_is_not_any_more)
