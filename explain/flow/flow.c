@@ -398,7 +398,8 @@ static bool has_other_ports(const struct explain_pair *p, const struct roce_pkt 
 struct asker {
     struct explain_pair *pair; /* NULL: nobody in doubt asked for it */
     unsigned end;
-    bool is_right; /* it has sent as many messages as the answer says */
+    bool
+        is_right; /* it has sent as many messages as the answer says, and asked for as many bytes as it has */
     bool is_one_of_several;
 };
 
@@ -413,7 +414,8 @@ static struct asker asker_of(struct explain_flows *f, const struct explain_pair_
         for (unsigned e = 0; e < 2 && is_doubtful(p) && p->shown.service == k->service; ++e) {
             if (!is_asker(p, e, k, &packet->roce))
                 continue;
-            bool is_right = explain_is_msn_right(&p->half[e], &packet->roce);
+            bool is_right = explain_is_msn_right(&p->half[e], &packet->roce) &&
+                            explain_is_size_right(&p->half[e], &packet->roce);
             if (is_right < best.is_right || (!is_right && has_other_ports(p, &packet->roce)))
                 continue;
             if (!best.pair || is_right > best.is_right)

@@ -93,6 +93,8 @@ enum explain_fit explain_fit_of_timer(const struct explain_half *half, uint64_t 
     const struct explain_silence *usual = explain_usual_silence(half);
     uint64_t least_ns = max_u64(EXPLAIN_SILENCE_NS, SILENCE_RTT * half->rtt_ns);
     bool is_in_row = half->recovery->timeouts_in_row;
+    if (ns < EXPLAIN_SILENCE_NS && !half->timer.agreed_ns)
+        return EXPLAIN_FIT_NOT; /* of silences that are alike each may be shorter than the one before */
     if (usual->count && is_multiple(ns, usual->ns, is_in_row))
         return EXPLAIN_FIT_WELL;
     if (usual->count >= EXPLAIN_SILENCES_SHOW)

@@ -202,6 +202,15 @@ Test(explain_truth, what_a_socket_sends_again_is_not_captured_twice)
             cr_expect_eq(judge.score.tally[a][EXPLAIN_CAUSE_CAPTURED_TWICE].wrong[sure], 0);
 }
 
+#define SHORTER 980002794 /* silences before returns of 1.1 ms, 0.9, 0.7, 0.5, 0.3, and then 0.16 each time */
+
+Test(explain_truth, what_comes_sooner_each_time_no_timer_sent)
+{
+    struct truth_judge judge = {0};
+    cr_assert_eq(truth_score_seeds(&judge, SHORTER, 1), 0);
+    cr_expect_leq(judge.score.tally[TRUTH_SENT_AGAIN][EXPLAIN_CAUSE_TIMEOUT].wrong[EXPLAIN_SURE_LIKELY], 30);
+}
+
 /* Runs in which a packet was sent again, and changed on its way where the ICRC does not look: hop limit, tag,
  * MAC addresses. No capture of these runs holds a packet twice. */
 static const uint64_t changed_on_the_way[] = {910001391, 910008108, 910009164, 910011786,
