@@ -97,7 +97,8 @@ bool explain_may_be_late(const struct explain_half *half, const struct explain_t
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);
 /* A READ or an atomic that was answered at `psn`, and something behind it too. */
 bool explain_was_answered_beyond(const struct explain_half *half, uint32_t psn);
-/* Whether an RNR NAK behind packet `number`, a copy of that PSN, refused it: its sender had to send another. */
+/* Whether an RNR NAK behind packet `number`, a copy of that PSN, refused it: its sender had to send
+ * another. */
 bool explain_was_refused(const struct explain_half *half, uint32_t psn, uint64_t number);
 /* One of the newest answers was a NAK that asks for that very PSN. */
 bool explain_is_named(const struct explain_half *half, uint32_t psn);

@@ -296,9 +296,9 @@ static bool is_alone(const struct explain_half *half, const struct explain_hole 
            now_ns - hole->first_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
 }
 
-/* Whether it may be the first copy, which comes late: nothing says that it was sent again, nor how soon its
- * sender does so; or the copy before, which came when it was missing already, is the one that was sent for the
- * acknowledgement, and this one came behind both. */
+/* Whether it may be the first copy, which comes late: nothing says that it was sent again, nor how soon
+ * its sender does so; or the copy before, which came when it was missing already, is the one that was sent
+ * for the acknowledgement, and this one came behind both. */
 static bool may_be_late(const struct explain_half *half, const struct explain_hole *hole,
                         const struct explain_comeback *c)
 {

@@ -134,7 +134,7 @@ uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t n
     const struct explain_sent *before = explain_sent_find(half, roce_psn_add(psn, ROCE_PSN_MASK));
     bool is_quiet = explain_weather_is_quiet(half->weather) && !half->is_holey && !half->selective;
     if (!is_quiet || !before || !before->is_answered || now_ns <= before->time_ns)
-        return 0; /* where packets are lost or late, or acknowledged selectively, others are as good reasons */
+        return 0; /* where packets are lost, late or acknowledged selectively, other reasons are as good */
     uint64_t ns = now_ns - before->time_ns, known_ns = explain_known_timeout(half);
     bool is_known =
         (known_ns && explain_is_alike(ns, known_ns)) || (r->stale_ns && explain_is_alike(ns, r->stale_ns));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A packet that is missing was lost or is late, and when it is missed nothing in it says which. A network
  * that has lost packets and never delayed one behind others has most likely lost this one too; where
- * packets were seen to overtake each other, or where nothing is known yet, both are possible; so they are of
- * a packet that is in the capture, as nobody sees there what overtakes what behind it. Which it was the packet
- * tells that comes later, if one does. */
+ * packets were seen to overtake each other, or where nothing is known yet, both are possible; so they are
+ * of a packet that is in the capture, as nobody sees there what overtakes what behind it. Which it was the
+ * packet tells that comes later, if one does. */
 #include "explain/flow/weather.h"
 
 #include <stddef.h>

@@ -331,8 +331,8 @@ static void count_matches(struct explain_join *j)
             j->lanes[lane_of(j, &j->groups[i])].matches++;
 }
 
-/* Whether packets were lost, or missed, of senders that send the same bytes again: then a packet may have been
- * taken for its repetition. */
+/* Whether packets were lost, or missed, of senders that send the same bytes again: then a packet may have
+ * been taken for its repetition. */
 static bool may_stray(const struct explain_join *j)
 {
     for (uint32_t i = 0; i < j->group_count; i++) {

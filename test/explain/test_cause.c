@@ -105,8 +105,8 @@ Test(cause, ROCE_RC_34_an_answer_that_skips_another_is_an_implied_nak)
     story_end(&s);
 }
 
-/* Of a sender that was never seen to answer a NAK: PSN 11 comes 10 us behind the NAK that asks for it, and may
- * be the first copy, which was late. */
+/* Of a sender that was never seen to answer a NAK: PSN 11 comes 10 us behind the NAK that asks for it, and
+ * may be the first copy, which was late. */
 Test(cause, what_comes_for_the_first_time_behind_a_nak_may_be_late)
 {
     struct story s;
@@ -168,8 +168,8 @@ Test(cause, what_came_damaged_before_is_not_late)
     story_end(&s);
 }
 
-/* Its timer is 67 ms, which is known of the second sender only. It goes back for a NAK, and what is next comes so
- * long after. */
+/* Its timer is 67 ms, which is known of the second sender only. It goes back for a NAK, and what is next
+ * comes so long after. */
 Test(cause, ROCE_RC_41_behind_a_silence_as_long_as_the_timer_nothing_goes_along)
 {
     for (unsigned is_known = 0; is_known < 2; is_known++) {

@@ -155,7 +155,8 @@ Test(clock, pairs_of_two_packets_are_left_out)
     free(c);
 }
 
-/* Plays round trips of 40 us over ways without jitter, and one packet in the middle that is quicker by that. */
+/* Plays round trips of 40 us over ways without jitter, and one packet in the middle that is quicker by
+ * that. */
 static void play_one_quicker(struct clocks *c, const struct path *p, double by_ns, bool may_stray)
 {
     play(c, p, 8);
@@ -175,8 +176,8 @@ Test(clock, a_pair_that_leaves_next_to_no_room_is_left_out)
     free(c);
 }
 
-/* One leaves room for a round trip of 15 us: it may be the quickest packet, or of two packets. Where none is sent
- * twice with the same bytes it is the quickest. */
+/* One leaves room for a round trip of 15 us: it may be the quickest packet, or of two packets. Where none
+ * is sent twice with the same bytes it is the quickest. */
 Test(clock, a_pair_apart_from_all_others_makes_the_bound_wider_where_it_may_be_of_two_packets)
 {
     struct clocks *c = malloc(sizeof *c);

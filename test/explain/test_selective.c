@@ -70,8 +70,8 @@ Test(selective, a_nak_behind_it_tells_of_a_sender_that_does_not_read_it)
     story_end(&s);
 }
 
-/* Where the network copies packets, as one of another queue pair shows: PSN 11 is not here before, nothing tells
- * that it was sent again, and not how soon its sender does so. */
+/* Where the network copies packets, as one of another queue pair shows: PSN 11 is not here before, nothing
+ * tells that it was sent again, and not how soon its sender does so. */
 Test(selective, what_comes_for_the_first_time_may_be_late)
 {
     struct story s;

@@ -246,9 +246,9 @@ Test(explain_truth, what_comes_late_is_not_sent_again_for_a_nak)
     }
 }
 
-/* Runs of which was told wrongly what happened to the copy before: it is here, and no other was sent since, as
- * identifications show (17 times); it was refused for want of a receive, or may have come and been thrown away
- * behind one that is missing (11 times). */
+/* Runs of which was told wrongly what happened to the copy before: it is here, and no other was sent
+ * since, as identifications show (17 times); it was refused for want of a receive, or may have come and
+ * been thrown away behind one that is missing (11 times). */
 static const struct {
     uint64_t seed;
     enum explain_cause way;
