@@ -286,6 +286,7 @@ static void blame_stale_timer(struct explain_half *half, const struct explain_pa
 {
     uint64_t number = is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns) : 0;
     why->cause = number ? EXPLAIN_CAUSE_STALE_TIMER : EXPLAIN_CAUSE_UNKNOWN;
+    why->or_cause = number ? EXPLAIN_CAUSE_TIMEOUT : EXPLAIN_CAUSE_NONE; /* one of less than 1 ms */
     why->sure = number ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_UNKNOWN;
     why->trigger = number;
     explain_why_prove(why, number, "the request before it, which was answered");
