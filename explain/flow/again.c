@@ -96,10 +96,13 @@ static void tell_way(struct explain_pair *pair, unsigned direction, const struct
     if (why->cause == EXPLAIN_CAUSE_RNR) {
         why->way = EXPLAIN_CAUSE_NO_RECEIVE;
         why->way_sure = EXPLAIN_SURE_LIKELY;
-    } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE && !explain_is_named(half, packet->roce.bth.psn)) {
+    } else if ((why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE && !explain_is_named(half, packet->roce.bth.psn)) ||
+               (why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK &&
+                !explain_selective_names(half, packet->roce.bth.psn))) {
         why->way = EXPLAIN_CAUSE_UNKNOWN; /* one before it is missing */
     } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE || why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK) {
-        tell_missing_way(half, packet, was_here, why);
+        bool was_refused = before && explain_was_refused(half, packet->roce.bth.psn, before->number);
+        tell_missing_way(half, packet, was_here && !was_refused, why);
     } else if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK ||
                (why->cause == EXPLAIN_CAUSE_TIMEOUT && is_answered)) {
         tell_answer_way(half, before, why);

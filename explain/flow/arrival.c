@@ -24,17 +24,67 @@ bool explain_is_named(const struct explain_half *half, uint32_t psn)
     return false;
 }
 
+const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn)
+{
+    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
+        const struct explain_trouble *t = &half->recovery->troubles[i];
+        if (t->number && !t->is_over && t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn)
+            return t;
+    }
+    return NULL;
+}
+
+bool explain_was_refused(const struct explain_half *half, uint32_t psn, uint64_t number)
+{
+    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
+        const struct explain_trouble *t = &half->recovery->troubles[i];
+        if (t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn && t->number > number)
+            return true;
+    }
+    return false;
+}
+
+bool explain_was_answered_beyond(const struct explain_half *half, uint32_t psn)
+{
+    const struct explain_read *r = explain_read_find(half, psn);
+    if (!r || !half->is_una_known)
+        return false;
+    return roce_psn_diff(half->una_psn, roce_psn_add(psn, 1)) > 0 &&
+           (((psn - r->psn) & ROCE_PSN_MASK) < r->next || r->is_answered);
+}
+
 bool explain_is_passed_unseen(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
 {
     const struct explain_recovery *r = half->recovery;
     if (!r || !r->run_number || (s && s->number >= r->run_number) || roce_psn_diff(psn, r->run_psn) < 0)
         return false;
-    return roce_psn_diff(r->cursor, psn) > 0;
+    return roce_psn_diff(r->cursor, psn) > 0 && !(r->is_cut && roce_psn_diff(psn, r->cut_psn) >= 0);
 }
 
 bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
 {
     return s && !explain_is_passed_unseen(half, psn, s);
+}
+
+bool explain_may_be_first(const struct explain_half *half, const struct roce_pkt *pkt,
+                          const struct explain_sent *before, bool is_sent)
+{
+    struct explain_why missing = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    if (before || is_sent)
+        return false;
+    explain_weather_tell(half->weather,
+                         &(struct explain_missing){.qpn = pkt->bth.dest_qpn, .psn = pkt->bth.psn, .count = 1},
+                         &missing);
+    return missing.cause != EXPLAIN_CAUSE_DAMAGED;
+}
+
+bool explain_may_be_late(const struct explain_half *half, const struct explain_trouble *t,
+                         const struct explain_packet *packet, enum explain_cause cause)
+{
+    if (cause != EXPLAIN_CAUSE_NAK_SEQUENCE)
+        return !explain_weather_is_orderly(half->weather);
+    bool is_prompt = half->react_ns && packet->time_ns - t->time_ns <= 2 * half->react_ns;
+    return t->psn != packet->roce.bth.psn || !(is_prompt || explain_weather_is_lossy(half->weather));
 }
 
 /* A receiver answers again what comes to it again. What a NAK asked for it had not got: if it gets that

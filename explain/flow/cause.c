@@ -74,16 +74,6 @@ void explain_note_trouble(struct explain_half *half, const struct explain_packet
     r->troubles[r->next_trouble++ % EXPLAIN_TROUBLES_MAX] = trouble;
 }
 
-const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn)
-{
-    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
-        const struct explain_trouble *t = &half->recovery->troubles[i];
-        if (t->number && !t->is_over && t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn)
-            return t;
-    }
-    return NULL;
-}
-
 /* What comes sooner than the sender can react was on its way already. */
 static bool is_in_flight(const struct explain_half *half, const struct explain_trouble *t, uint64_t time_ns)
 {
@@ -109,6 +99,10 @@ void explain_note_new(struct explain_half *half, const struct explain_ids *ids,
     if (r->is_head_unseen && r->run_psn != roce_psn_add(half->next_psn, ROCE_PSN_MASK - 1))
         half->weather->late++;
     doubt_answered(half, packet->time_ns);
+    if (!r->is_cut && explain_is_next_id(ids, packet)) {
+        r->is_cut = true;
+        r->cut_psn = r->cursor;
+    }
     r->is_head_unseen = false;
     r->is_running = false;
     r->cursor = half->next_psn;
@@ -278,16 +272,6 @@ static void blame_timer(const struct explain_half *half, enum explain_fit timer,
                                                              : EXPLAIN_CAUSE_IMPLIED_NAK;
 }
 
-/* A READ or an atomic that was answered at `psn`, and something behind it too. */
-static bool was_answered_beyond(const struct explain_half *half, uint32_t psn)
-{
-    const struct explain_read *r = explain_read_find(half, psn);
-    if (!r || !half->is_una_known)
-        return false;
-    return roce_psn_diff(half->una_psn, roce_psn_add(psn, 1)) > 0 &&
-           (((psn - r->psn) & ROCE_PSN_MASK) < r->next || r->is_answered);
-}
-
 /* The packet may as well go along behind the one before that the sender went back to. */
 static bool may_go_along(const struct explain_half *half, uint32_t psn, const struct explain_sent *before)
 {
@@ -302,6 +286,7 @@ static void blame_stale_timer(struct explain_half *half, const struct explain_pa
 {
     uint64_t number = is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns) : 0;
     why->cause = number ? EXPLAIN_CAUSE_STALE_TIMER : EXPLAIN_CAUSE_UNKNOWN;
+    why->or_cause = number ? EXPLAIN_CAUSE_TIMEOUT : EXPLAIN_CAUSE_NONE; /* one of less than 1 ms */
     why->sure = number ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_UNKNOWN;
     why->trigger = number;
     explain_why_prove(why, number, "the request before it, which was answered");
@@ -321,7 +306,7 @@ static void doubt_timer(const struct explain_half *half, uint32_t psn, const str
 {
     enum explain_cause other = if_not_sent(before, is_sent);
     if (is_sent)
-        other = was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)
+        other = explain_was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)
                     ? EXPLAIN_CAUSE_IMPLIED_NAK
                     : EXPLAIN_CAUSE_NAK_SEQUENCE;
     explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT, other, EXPLAIN_CAUSE_RESTART);
@@ -344,7 +329,7 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     else if (timer != EXPLAIN_FIT_NOT)
         blame_timer(half, timer, trouble == EXPLAIN_FIT_MAY ? t : NULL,
                     explain_is_newest_here(half, psn, before) && !may_be_skipped(half, psn, before), why);
-    else if (was_answered_beyond(half, psn))
+    else if (explain_was_answered_beyond(half, psn))
         *why = (struct explain_why){
             .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
     else if (!half->skew_ns)
@@ -357,6 +342,10 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && (half->recovery->is_mangled || may_be_other))
         explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART,
                           if_not_sent(before, is_sent));
+    else if (why->cause != EXPLAIN_CAUSE_UNKNOWN &&
+             explain_may_be_first(half, &packet->roce, before, is_sent) &&
+             explain_may_be_late(half, t, packet, why->cause))
+        explain_why_doubt(why, why->cause, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
     if (why->cause != EXPLAIN_CAUSE_UNKNOWN && may_go_along(half, psn, before)) {
         why->sure = EXPLAIN_SURE_LIKELY;
         why->or_cause = why->or_cause == EXPLAIN_CAUSE_NONE ? EXPLAIN_CAUSE_RESTART : why->or_cause;
@@ -396,6 +385,15 @@ static bool goes_along(const struct explain_half *half, const struct explain_pac
     return before && before->number < r->run_number; /* it was left out, and comes late */
 }
 
+/* Whether nothing of this return came for so long that the timer may have run out: what comes begins another
+ * one, as nobody pauses in the middle. */
+static bool is_timer_due(const struct explain_half *half, const struct explain_packet *packet,
+                         const struct explain_why *why)
+{
+    uint64_t still_ns = min_u64(why->silence_ns, packet->time_ns - half->recovery->newest_ns);
+    return explain_fit_of_timer(half, still_ns, packet->time_ns) != EXPLAIN_FIT_NOT;
+}
+
 /* Whether the sender, since the newest packet of this return, had time for an answer that is missing here. */
 static bool had_time(const struct explain_half *half, const struct explain_packet *packet)
 {
@@ -422,23 +420,26 @@ static bool may_be_of_another(const struct explain_half *half, const struct expl
     return false;
 }
 
-static void tell_along(const struct explain_half *half, const struct explain_packet *packet, bool is_proved,
-                       struct explain_why *why)
+static enum explain_cause root_of(const struct explain_recovery *r)
+{
+    return r->run_sure == EXPLAIN_SURE_UNKNOWN ? EXPLAIN_CAUSE_UNKNOWN : r->run_cause;
+}
+
+static void tell_along(const struct explain_half *half, const struct explain_packet *packet,
+                       const struct explain_sent *before, bool is_proved, struct explain_why *why)
 {
     const struct explain_recovery *r = half->recovery;
     why->cause = EXPLAIN_CAUSE_RESTART;
-    why->root = r->run_cause;
+    why->root = root_of(r);
     why->behind = r->run_number;
     bool is_certain = is_proved && !may_be_of_another(half, packet);
     why->sure = is_certain && r->run_sure == EXPLAIN_SURE_SHOWN ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
     if ((r->is_mangled && !is_certain) || r->run_sure == EXPLAIN_SURE_UNKNOWN)
         why->behind = 0; /* which of several returns it belongs to nobody can say */
     explain_why_prove(why, why->behind, "the packet that it goes along behind");
-    uint64_t still_ns = min_u64(why->silence_ns, packet->time_ns - r->newest_ns);
-    if (explain_fit_of_timer(half, still_ns, packet->time_ns) == EXPLAIN_FIT_WELL) {
-        why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
-        why->sure = min_u32(why->sure, EXPLAIN_SURE_LIKELY);
-    }
+    if ((r->is_mangled || !explain_weather_is_orderly(half->weather)) &&
+        explain_may_be_first(half, &packet->roce, before, is_proved))
+        explain_why_doubt(why, EXPLAIN_CAUSE_SENT_AGAIN, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
 }
 
 /* What asked for that very PSN has been answered now. If the sender went back to a later one, the first of
@@ -461,10 +462,10 @@ static void note_return(struct explain_half *half, const struct explain_packet *
     r->run_number = packet->number;
     r->run_psn = packet->roce.bth.psn;
     r->run_id = explain_ip_id(packet);
-    r->run_cause = why->cause;
+    r->run_cause = why->candidate[0] == EXPLAIN_CAUSE_NONE ? why->cause : why->candidate[0];
     r->run_sure = why->sure;
     r->is_running = true;
-    r->is_broken = false;
+    r->is_broken = r->is_cut = false;
     r->is_head_unseen = !before;
     if (why->cause != EXPLAIN_CAUSE_TIMEOUT)
         return;
@@ -486,7 +487,7 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
     bool is_late = before && half->react_ns && packet->time_ns - before->time_ns > half->react_ns / 2;
     if (is_late && r->run_number && packet->time_ns - r->newest_ns < half->react_ns) {
         why->cause = EXPLAIN_CAUSE_RESTART;
-        why->root = r->run_cause;
+        why->root = root_of(r);
         why->behind = r->run_number;
         why->or_cause = EXPLAIN_CAUSE_COPIED;
         why->sure = min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
@@ -550,18 +551,21 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     r->is_numbered = packet->roce.l3_kind == ROCE_L3_IPV4 && explain_ids_count(ids) != EXPLAIN_SURE_UNKNOWN;
     bool is_late = packet->roce.l3_kind == ROCE_L3_IPV4 &&
                    explain_ids_order(ids, explain_ip_id(packet)) == EXPLAIN_ORDER_EARLIER;
-    bool is_along = goes_along(half, packet, before, is_late);
     why->silence_ns = silence_ns(half, packet, before, why);
+    bool is_along = goes_along(half, packet, before, is_late) && !is_timer_due(half, packet, why);
+    const struct explain_trouble *t = asked_for(half, psn, before);
+    bool is_named = t && t->kind == EXPLAIN_TROUBLE_NAK && t->psn == psn;
     if (explain_selective_tell(
             half, packet,
             &(struct explain_comeback){.before = before,
+                                       .nak_number = is_named ? t->number : 0,
                                        .is_turn = is_along && psn == r->cursor,
                                        .is_proved = is_proved,
                                        .is_behind = is_proved && explain_is_next_id(ids, packet)},
             why))
         return note_selected(r, packet, end_psn);
     if (is_along)
-        tell_along(half, packet, is_proved, why);
+        tell_along(half, packet, before, is_proved, why);
     else
         tell_return(half, packet, before, is_proved,
                     is_proved && is_directly_behind(half, ids, packet, before), why);

@@ -40,13 +40,15 @@ struct explain_recovery {
     /* the newest time that the sender went back */
     uint64_t run_number; /* of its first packet; 0: it never did */
     uint32_t run_psn;
-    uint16_t run_id; /* its identification */
-    enum explain_cause run_cause;
+    uint16_t run_id;              /* its identification */
+    enum explain_cause run_cause; /* sure UNKNOWN: the first candidate, where it has any */
     enum explain_sure run_sure;
-    bool is_running;     /* what it sends still goes along behind that packet */
-    bool is_broken;      /* some of these are missing */
-    uint64_t newest_ns;  /* of the newest packet that was sent again */
-    uint32_t cursor;     /* PSN behind the newest packet in the order of sending */
+    bool is_running;    /* what it sends still goes along behind that packet */
+    bool is_broken;     /* some of these are missing */
+    uint64_t newest_ns; /* of the newest packet that was sent again */
+    uint32_t cursor;    /* PSN behind the newest packet in the order of sending */
+    bool is_cut; /* behind cut_psn nothing was sent again before what is new, as identifications show */
+    uint32_t cut_psn;
     bool is_head_unseen; /* that packet was not in the capture before, and nothing behind it has come yet */
     bool is_numbered;    /* its sender counts in the identifications */
     bool is_mangled;     /* the network was seen to reorder or copy packets of this sender */
@@ -82,8 +84,22 @@ void explain_note_trouble(struct explain_half *half, const struct explain_packet
 bool explain_is_passed_unseen(const struct explain_half *half, uint32_t psn, const struct explain_sent *s);
 /* Whether the newest packet at that PSN is `s`: it is here, and was not passed unseen since. */
 bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s);
+/* Whether nothing tells a request that is not here before (`before` is NULL) from the first copy, which comes
+ * late: it was not proved to be sent again (`is_sent`), and no copy came damaged. */
+bool explain_may_be_first(const struct explain_half *half, const struct roce_pkt *pkt,
+                          const struct explain_sent *before, bool is_sent);
+/* Whether such a packet may be late although a cause fits. What the NAK `t` asks for by its PSN is not, where
+ * it comes as soon behind it as its sender answers one, or where packets are lost and never late; nor is,
+ * where nothing was late so far, what another cause fits. `t` is NULL only with another cause than a NAK. */
+bool explain_may_be_late(const struct explain_half *half, const struct explain_trouble *t,
+                         const struct explain_packet *packet, enum explain_cause cause);
 /* Everything before `end_psn` is acknowledged now: what NAKs before that had asked for was late, or lost. */
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);
+/* A READ or an atomic that was answered at `psn`, and something behind it too. */
+bool explain_was_answered_beyond(const struct explain_half *half, uint32_t psn);
+/* Whether an RNR NAK behind packet `number`, a copy of that PSN, refused it: its sender had to send
+ * another. */
+bool explain_was_refused(const struct explain_half *half, uint32_t psn, uint64_t number);
 /* One of the newest answers was a NAK that asks for that very PSN. */
 bool explain_is_named(const struct explain_half *half, uint32_t psn);
 /* Whether another answer than `t` may be the reason for a packet just as well, where the network shuffles

@@ -231,12 +231,24 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
         explain_add_words(m, ", or %s", explain_cause_words(why->or_cause));
 }
 
+/* That it was sent again, as far as that can be told. */
+static const char *what_it_is(const struct explain_why *why)
+{
+    for (unsigned i = 0; i < EXPLAIN_CANDIDATES; i++) {
+        if (why->candidate[i] == EXPLAIN_CAUSE_OVERTAKEN)
+            return "sent again or overtaken";
+        if (why->candidate[i] == EXPLAIN_CAUSE_COPIED)
+            return "sent again or copied";
+    }
+    return "sent again";
+}
+
 void explain_describe_again(struct explain_meaning *m, const struct explain_why *why, uint64_t before)
 {
     if (before)
-        explain_add_words(m, ", sent again (before: #%" PRIu64 "; ", before);
+        explain_add_words(m, ", %s (before: #%" PRIu64 "; ", what_it_is(why), before);
     else
-        explain_add_words(m, ", sent again (not in this capture before; ");
+        explain_add_words(m, ", %s (not in this capture before; ", what_it_is(why));
     add_reason(m, why);
     explain_add_words(m, ")");
 }

@@ -22,6 +22,13 @@ static void exchange_counts(struct explain_flow *a, unsigned a_way, struct expla
     swap_values(a->probes[a_way], b->probes[b_way]);
 }
 
+/* Answers that were counted may be another requester's: what they counted is to be shown anew. */
+static void forget_counts(struct explain_pair *p)
+{
+    for (unsigned d = 0; d < 2; d++)
+        p->half[d].has_strict_msn = false;
+}
+
 /* All that `a` had is `b`'s now. */
 static void end_if_empty(struct explain_flows *f, struct explain_pair *a, struct explain_pair *b,
                          bool is_turned)
@@ -56,6 +63,8 @@ void explain_pair_exchange(struct explain_flows *f, struct explain_pair *a, unsi
     explain_pair_span(a);
     explain_pair_span(b);
     exchange_counts(&a->shown, a_way, &b->shown, b_way);
+    forget_counts(a);
+    forget_counts(b);
     a->smc = b->smc = (struct explain_smc_place){0};
     if (a->shown.qpn[a_end])
         explain_pair_insert(f, a, a_way);

@@ -43,6 +43,13 @@ bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt
     return pkt->aeth.msn == (msn & ROCE_PSN_MASK);
 }
 
+bool explain_is_size_right(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const struct explain_read *r = explain_read_find(half, pkt->bth.psn);
+    bool is_whole = pkt->op->flags & ROCE_PKT_READ_RESP && pkt->op->flags & ROCE_PKT_ONLY;
+    return !is_whole || !r || r->psn != pkt->bth.psn || pkt->payload_bytes == r->bytes;
+}
+
 /* Whether the sender, if it went on as before, came about so far in a silence. */
 static bool is_at_its_pace(const struct explain_half *half, int32_t ahead, uint64_t silence_ns)
 {

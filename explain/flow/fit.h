@@ -14,6 +14,9 @@ bool explain_is_answer_to(const struct explain_half *half, const struct roce_pkt
  * it. */
 bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt *pkt);
 
+/* Whether the only response to a READ has as many bytes as are asked for at its PSN; true of all else. */
+bool explain_is_size_right(const struct explain_half *half, const struct roce_pkt *pkt);
+
 /* So far ahead no capture misses packets in silence. */
 #define EXPLAIN_LEAP_PSNS 1024
 /* Whether a request begins another connection: a message `ahead` PSNs behind the newest, EXPLAIN_LEAP_PSNS

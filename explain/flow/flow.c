@@ -394,27 +394,36 @@ static bool has_other_ports(const struct explain_pair *p, const struct roce_pkt 
            explain_is_own_port(pkt->src_port) && pkt->src_port != p->src_port[0];
 }
 
-/* The pair in which that PSN waits for an answer, and at which end the request was sent: of several the
- * newest that has sent as many messages as the answer says. Where the UDP ports say otherwise, only such a
- * one will do. */
-static struct explain_pair *asker_of(struct explain_flows *f, const struct explain_pair_key *k,
-                                     const struct explain_packet *packet, unsigned *end)
+/* A pair in which a PSN waits for an answer, and the end at which the request was sent. */
+struct asker {
+    struct explain_pair *pair; /* NULL: nobody in doubt asked for it */
+    unsigned end;
+    bool
+        is_right; /* it has sent as many messages as the answer says, and asked for as many bytes as it has */
+    bool is_one_of_several;
+};
+
+/* Of several that the answer may be for, the newest that has sent as many messages as it says. Where the UDP
+ * ports say otherwise, only such a one will do. */
+static struct asker asker_of(struct explain_flows *f, const struct explain_pair_key *k,
+                             const struct explain_packet *packet)
 {
-    struct explain_pair *asker = NULL;
+    struct asker best = {0};
     unsigned looked_at = 0;
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++)
         for (unsigned e = 0; e < 2 && is_doubtful(p) && p->shown.service == k->service; ++e) {
-            bool is_right =
-                is_asker(p, e, k, &packet->roce) && explain_is_msn_right(&p->half[e], &packet->roce);
-            if (!is_right &&
-                (asker || !is_asker(p, e, k, &packet->roce) || has_other_ports(p, &packet->roce)))
+            if (!is_asker(p, e, k, &packet->roce))
                 continue;
-            asker = p;
-            *end = e;
-            if (is_right)
-                return p;
+            bool is_right = explain_is_msn_right(&p->half[e], &packet->roce) &&
+                            explain_is_size_right(&p->half[e], &packet->roce);
+            if (is_right < best.is_right || (!is_right && has_other_ports(p, &packet->roce)))
+                continue;
+            if (!best.pair || is_right > best.is_right)
+                best = (struct asker){p, e, is_right, false};
+            else
+                best.is_one_of_several = true;
         }
-    return asker;
+    return best;
 }
 
 /* Whether it is still to be found out which answers are the pair's: no answer has shown it, or several since
@@ -438,7 +447,7 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
                                     struct explain_pair *p, const struct explain_packet *packet,
                                     unsigned *direction, enum fit *fit)
 {
-    unsigned end;
+    struct asker asker = {0};
     bool fits = explain_is_answer_to(&p->half[!*direction], &packet->roce);
     if (explain_is_nak(&packet->roce) || !is_open_who_answers(p, fits))
         return p;
@@ -448,15 +457,16 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
         p->is_paired = ++p->pair_hits >= PAIR_HITS || is_same_port;
         return p;
     }
-    struct explain_pair *asker = p->pair_tries++ < PAIR_TRIES ? asker_of(f, k, packet, &end) : NULL;
-    if (!asker || asker == p)
+    if (p->pair_tries++ < PAIR_TRIES)
+        asker = asker_of(f, k, packet);
+    if (!asker.pair || asker.pair == p)
         return p;
-    explain_pair_exchange(f, p, !*direction, asker, end);
-    asker->is_paired = true;
-    asker->pair_misfits = 0;
+    explain_pair_exchange(f, p, !*direction, asker.pair, asker.end);
+    asker.pair->is_paired = !asker.is_one_of_several;
+    asker.pair->pair_misfits = 0;
     *fit = FIT_WELL;
-    *direction = !end;
-    return asker;
+    *direction = !asker.end;
+    return asker.pair;
 }
 
 /* An answer to a QPN that nothing was sent to so far: that is the asker's own, whatever requests of the other
@@ -465,16 +475,15 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
 static struct explain_pair *part(struct explain_flows *f, const struct explain_pair_key *k,
                                  const struct explain_packet *packet, unsigned *direction)
 {
-    unsigned end;
-    struct explain_pair *asker = explain_is_nak(&packet->roce) ? NULL : asker_of(f, k, packet, &end);
-    struct explain_pair *other = asker ? explain_pair_create(f, k) : NULL;
+    struct asker asker = explain_is_nak(&packet->roce) ? (struct asker){0} : asker_of(f, k, packet);
+    struct explain_pair *other = asker.pair ? explain_pair_create(f, k) : NULL;
     if (!other)
         return NULL;
-    *direction = end ? 0 : 1;
-    explain_pair_exchange(f, other, !end, asker, 0);
-    asker = end ? other : asker;
-    asker->is_paired = true;
-    return asker;
+    *direction = asker.end ? 0 : 1;
+    explain_pair_exchange(f, other, !asker.end, asker.pair, 0);
+    other = asker.end ? other : asker.pair;
+    other->is_paired = !asker.is_one_of_several;
+    return other;
 }
 
 /* A packet to a QPN of which no pair is known. NULL: no memory. */

@@ -192,6 +192,12 @@ struct explain_sack explain_selective_take(struct explain_half *half, const stru
     return sack;
 }
 
+bool explain_selective_names(const struct explain_half *half, uint32_t psn)
+{
+    const struct explain_selective *s = half->selective;
+    return s && (psn == s->psn || roce_psn_diff(s->end_psn, psn) > 0);
+}
+
 bool explain_selective_has(const struct explain_half *half, uint32_t psn)
 {
     const struct explain_selective *s = half->selective;
@@ -290,6 +296,17 @@ static bool is_alone(const struct explain_half *half, const struct explain_hole 
            now_ns - hole->first_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
 }
 
+/* Whether it may be the first copy, which comes late: nothing says that it was sent again, nor how soon
+ * its sender does so; or the copy before, which came when it was missing already, is the one that was sent
+ * for the acknowledgement, and this one came behind both. */
+static bool may_be_late(const struct explain_half *half, const struct explain_hole *hole,
+                        const struct explain_comeback *c)
+{
+    return c->before ? hole->filled_ns && c->before->number > hole->first_number
+                     : !c->is_proved && !half->react_ns &&
+                           !(half->rtt_ns && explain_weather_is_calm(half->weather));
+}
+
 bool explain_selective_tell(struct explain_half *half, const struct explain_packet *packet,
                             const struct explain_comeback *comeback, struct explain_why *why)
 {
@@ -302,8 +319,9 @@ bool explain_selective_tell(struct explain_half *half, const struct explain_pack
     uint64_t since_ns = is_in_flight(half, hole->newest_ns, now_ns) ? hole->first_ns : hole->newest_ns;
     bool is_prompt = now_ns - since_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
     enum explain_fit timer = explain_fit_of_timer(half, why->silence_ns, now_ns);
-    if (hole->is_head && !is_prompt && timer == EXPLAIN_FIT_WELL)
-        return false;
+    if (hole->is_head &&
+        ((!is_prompt && timer == EXPLAIN_FIT_WELL) || comeback->nak_number > hole->first_number))
+        return false; /* a receiver sends NAKs to those that do not read its selective acknowledgements */
     bool is_first_new = !before || hole->first_number > before->number;
     bool is_asked = before && hole->echo_number > before->number && hole->asked_number > before->number &&
                     hole->echo_number == hole->newest_number && !is_first_new;
@@ -325,5 +343,7 @@ bool explain_selective_tell(struct explain_half *half, const struct explain_pack
     explain_why_prove(why, before ? before->number : 0, "the copy before");
     half->selective->has_chosen = why->sure == EXPLAIN_SURE_SHOWN;
     half->selective->chosen_psn = roce_psn_add(psn, 1);
+    if (may_be_late(half, hole, comeback))
+        explain_why_doubt(why, EXPLAIN_CAUSE_SELECTIVE_ACK, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
     return true;
 }

@@ -64,6 +64,10 @@ void explain_selective_probe(struct explain_half *half, const struct explain_pac
  * by it alone. */
 struct explain_sack explain_selective_take(struct explain_half *half, const struct explain_packet *packet,
                                            bool is_further);
+/* Whether the newest selective acknowledgement says of that very PSN that it did not come: it is expected, or
+ * something behind it came. Of what was sent behind all that came a receiver may have got some and thrown it
+ * away, as what is before it is missing. */
+bool explain_selective_names(const struct explain_half *half, uint32_t psn);
 /* The newest says that the packet at that PSN is there, behind one that is not. */
 bool explain_selective_has(const struct explain_half *half, uint32_t psn);
 /* Everything before `end_psn` is acknowledged: what was missing there was late, or lost. */
@@ -72,6 +76,7 @@ void explain_selective_passed(struct explain_half *half, uint64_t now_ns, uint32
 /* What is known of a packet that comes again. */
 struct explain_comeback {
     const struct explain_sent *before; /* the copy before; NULL: none is here */
+    uint64_t nak_number;               /* the NAK that asks for its PSN; 0: none does */
     bool is_turn;                      /* its sender goes back, and it would be next all the same */
     bool is_proved;                    /* no copy that the network made: it was sent again */
     bool is_behind; /* besides, nothing of this sender is missing between the packet before it and this one */

@@ -93,6 +93,8 @@ enum explain_fit explain_fit_of_timer(const struct explain_half *half, uint64_t 
     const struct explain_silence *usual = explain_usual_silence(half);
     uint64_t least_ns = max_u64(EXPLAIN_SILENCE_NS, SILENCE_RTT * half->rtt_ns);
     bool is_in_row = half->recovery->timeouts_in_row;
+    if (ns < EXPLAIN_SILENCE_NS && !half->timer.agreed_ns)
+        return EXPLAIN_FIT_NOT; /* of silences that are alike each may be shorter than the one before */
     if (usual->count && is_multiple(ns, usual->ns, is_in_row))
         return EXPLAIN_FIT_WELL;
     if (usual->count >= EXPLAIN_SILENCES_SHOW)
@@ -130,9 +132,9 @@ uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t n
 {
     struct explain_recovery *r = half->recovery;
     const struct explain_sent *before = explain_sent_find(half, roce_psn_add(psn, ROCE_PSN_MASK));
-    bool is_quiet = explain_weather_is_quiet(half->weather) && !half->is_holey;
+    bool is_quiet = explain_weather_is_quiet(half->weather) && !half->is_holey && !half->selective;
     if (!is_quiet || !before || !before->is_answered || now_ns <= before->time_ns)
-        return 0; /* where packets are lost or late, other reasons are as good */
+        return 0; /* where packets are lost, late or acknowledged selectively, other reasons are as good */
     uint64_t ns = now_ns - before->time_ns, known_ns = explain_known_timeout(half);
     bool is_known =
         (known_ns && explain_is_alike(ns, known_ns)) || (r->stale_ns && explain_is_alike(ns, r->stale_ns));

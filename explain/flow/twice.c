@@ -307,14 +307,43 @@ static bool is_sure(const struct explain_twice *t, enum verdict verdict, uint32_
     return share.packets >= SURE_PACKETS && 2 * share.elsewhere >= share.packets;
 }
 
+/* Whether it may have been sent again, and have been changed on its way where no ICRC looks: nothing but what
+ * differs tells it from that, and no packet before it was seen elsewhere. */
+static bool may_be_changed(const struct explain_twice *t, enum verdict verdict, uint32_t seq,
+                           enum explain_cause again)
+{
+    return verdict == ELSEWHERE && again != EXPLAIN_CAUSE_NONE && share_before(t, seq).elsewhere == 0;
+}
+
+/* What its sender did if these bytes were sent twice; NONE: it does not do so. */
+static enum explain_cause if_sent(const struct way *w, const struct explain_packet *p,
+                                  const struct explain_identity *id)
+{
+    if (is_unique(w, p, id))
+        return EXPLAIN_CAUSE_NONE;
+    bool is_answer = p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_RESPONSE;
+    return is_answer ? EXPLAIN_CAUSE_ASKED_AGAIN : EXPLAIN_CAUSE_SENT_AGAIN;
+}
+
 /* Told once of a capture; before it is sure, of each packet. */
 static void tell_recapture(struct explain_twice *t, enum verdict verdict, uint32_t seq,
-                           struct explain_meaning *m)
+                           enum explain_cause again, struct explain_meaning *m)
 {
     const struct explain_seen *s = entry(t, seq);
     char words[160];
     if (t->is_told)
         return;
+    if (may_be_changed(t, verdict, seq, again)) {
+        struct explain_why why = {0};
+        explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURED_TWICE, again, EXPLAIN_CAUSE_COPIED);
+        explain_why_prove(&why, s->number, "the same packet");
+        explain_because(explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, s->number,
+                                       "the same packet twice: the capture has it in #%" PRIu64
+                                       " already, or it was sent again, and changed on its way",
+                                       s->number),
+                        &why);
+        return;
+    }
     if (!is_sure(t, verdict, seq)) {
         snprintf(words, sizeof words, "the same packet twice: the capture has it in #%" PRIu64 " already",
                  s->number);
@@ -329,8 +358,8 @@ static void tell_recapture(struct explain_twice *t, enum verdict verdict, uint32
     tell(m, EXPLAIN_FIND_CAPTURED_TWICE, EXPLAIN_CAUSE_CAPTURED_TWICE, EXPLAIN_SURE_SHOWN, s, words);
 }
 
-static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, const struct explain_view *view,
-                struct explain_meaning *m)
+static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, enum explain_cause again,
+                const struct explain_view *view, struct explain_meaning *m)
 {
     const struct explain_seen *s = entry(t, seq);
     char how[40], words[160];
@@ -345,7 +374,7 @@ static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, con
     else
         snprintf(m->words, sizeof m->words, "#%" PRIu64 " again, the same packet twice", s->number);
     if (m->is_recapture) {
-        tell_recapture(t, verdict, seq, m);
+        tell_recapture(t, verdict, seq, again, m);
     } else if (verdict == COPY) {
         snprintf(words, sizeof words, "the network made a copy of #%" PRIu64, s->number);
         tell(m, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, EXPLAIN_SURE_LIKELY, s, words);
@@ -422,7 +451,7 @@ bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p,
                              !(p->roce.op->flags & ROCE_PKT_DETH);
     if (is_told_elsewhere)
         return false;
-    say(t, verdict, seq, &view, m);
+    say(t, verdict, seq, if_sent(w, p, &id), &view, m);
     add_up(t, verdict, s, p);
     return true;
 }

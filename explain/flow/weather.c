@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A packet that is missing was lost or is late, and when it is missed nothing in it says which. A network
  * that has lost packets and never delayed one behind others has most likely lost this one too; where
- * packets were seen to overtake each other, or where nothing is known yet, both are possible. Which it was
- * the packet tells that comes later, if one does. */
+ * packets were seen to overtake each other, or where nothing is known yet, both are possible; so they are
+ * of a packet that is in the capture, as nobody sees there what overtakes what behind it. Which it was the
+ * packet tells that comes later, if one does. */
 #include "explain/flow/weather.h"
 
 #include <stddef.h>
@@ -20,6 +21,11 @@ bool explain_weather_is_calm(const struct explain_weather *w)
 bool explain_weather_is_orderly(const struct explain_weather *w)
 {
     return explain_weather_is_calm(w) && !w->maybe_late;
+}
+
+bool explain_weather_is_lossy(const struct explain_weather *w)
+{
+    return explain_weather_is_orderly(w) && w->lost >= LOST_ENOUGH;
 }
 
 bool explain_weather_is_quiet(const struct explain_weather *w)
@@ -56,7 +62,7 @@ void explain_weather_tell(const struct explain_weather *w, const struct explain_
         explain_why_prove(why, damaged->number, "it came, and its ICRC is wrong");
     } else if (w->next_damaged && !missing->is_here) {
         explain_why_doubt(why, lost, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_DAMAGED);
-    } else if (explain_weather_is_calm(w) && w->lost >= LOST_ENOUGH) {
+    } else if (explain_weather_is_calm(w) && w->lost >= LOST_ENOUGH && !missing->is_here) {
         why->cause = lost;
         why->or_cause = EXPLAIN_CAUSE_OVERTAKEN;
         why->sure = EXPLAIN_SURE_LIKELY;

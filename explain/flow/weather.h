@@ -53,6 +53,8 @@ struct explain_clocks {
 bool explain_weather_is_calm(const struct explain_weather *weather);
 /* ... nothing may have come late either, so that what did not come was lost; */
 bool explain_weather_is_orderly(const struct explain_weather *weather);
+/* ... and so many packets were lost that the next one most likely is; */
+bool explain_weather_is_lossy(const struct explain_weather *weather);
 /* ... calm, and nothing was lost either. */
 bool explain_weather_is_quiet(const struct explain_weather *weather);
 /* That packet came damaged: if its QPN and PSN are not what was hit, it is why they are missing. */

@@ -331,6 +331,20 @@ static void count_matches(struct explain_join *j)
             j->lanes[lane_of(j, &j->groups[i])].matches++;
 }
 
+/* Whether packets were lost, or missed, of senders that send the same bytes again: then a packet may have
+ * been taken for its repetition. */
+static bool may_stray(const struct explain_join *j)
+{
+    for (uint32_t i = 0; i < j->group_count; i++) {
+        const struct join_group *g = &j->groups[i];
+        unsigned side = g->count[0] == 0;
+        const struct join_lane *l = &j->lanes[j->side[side].packets[g->first[side]].lane];
+        if (g->count[0] != g->count[1] && !(join_has_ids(l, 0) && join_has_ids(l, 1)))
+            return true;
+    }
+    return false;
+}
+
 int join_align(struct explain_join *j)
 {
     count_matches(j);
@@ -342,6 +356,7 @@ int join_align(struct explain_join *j)
     uint32_t other = j->lanes[lane].back == lane ? JOIN_NONE : j->lanes[lane].back;
     c->epoch_ns = j->side[0].first_ns;
     c->base_ns = median_difference(j, lane);
+    c->may_stray = may_stray(j);
     bool is_taken = take_points(j, lane, -1, &there);
     is_taken &= take_points(j, other, -1, &back);
     int err = is_taken ? fit(j, lane, &there, &back) : -ENOMEM;

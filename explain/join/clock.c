@@ -280,9 +280,10 @@ static struct points on_side(struct points p, double sign, double slope, double 
     return (struct points){to, is_kept ? n : 0};
 }
 
-/* Takes the line that nearly all points leave room for, if they do. 0 or -ENOMEM. */
-static int fit_nearly_all(struct explain_clock *c, struct points out, struct points back,
-                          struct explain_clock_point *scratch)
+/* The line that nearly all points leave room for; `line->strays` are left out. It has no piece if they leave
+ * none. 0 or -ENOMEM. */
+static int lay_nearly_all(const struct explain_clock *c, struct points out, struct points back,
+                          struct explain_clock_point *scratch, struct explain_clock *line)
 {
     struct band all = {.out = out, .back = back};
     struct explain_clock_point *kept = malloc((out.count + back.count) * sizeof *kept);
@@ -292,20 +293,51 @@ static int fit_nearly_all(struct explain_clock *c, struct points out, struct poi
     double offset = (nearly_all(out, 1, slope) + nearly_all(back, -1, slope)) / 2;
     struct points o = on_side(out, 1, slope, offset, kept),
                   k = on_side(back, -1, slope, offset, kept + o.count);
-    struct explain_clock line = *c;
-    line.piece_count = 0;
-    line.is_inconsistent = false;
-    line.error_ns = 0;
-    line.strays = out.count - o.count + back.count - k.count;
-    if (o.count && k.count) {
-        fit_part(&line, o, k, -INFINITY, 0, scratch);
-        bool is_wider = c->is_inconsistent ||
-                        (c->room_ns < ROOM_LEAST && line.room_ns >= ROOM_SHARE * ROOM_LEAST) ||
-                        (line.strays <= FEW_STRAYS && line.room_ns >= SHORT_SHARE * c->room_ns);
-        if (line.piece_count == 1 && !line.is_inconsistent && is_wider)
-            *c = line;
-    }
+    *line = *c;
+    line->piece_count = 0;
+    line->is_inconsistent = false;
+    line->error_ns = 0;
+    line->strays = out.count - o.count + back.count - k.count;
+    if (o.count && k.count)
+        fit_part(line, o, k, -INFINITY, 0, scratch);
+    if (line->piece_count > 1 || line->is_inconsistent)
+        line->piece_count = 0;
     free(kept);
+    return 0;
+}
+
+/* Takes the line that nearly all points leave room for, if they do. 0 or -ENOMEM. */
+static int fit_nearly_all(struct explain_clock *c, struct points out, struct points back,
+                          struct explain_clock_point *scratch)
+{
+    struct explain_clock line;
+    int err = lay_nearly_all(c, out, back, scratch, &line);
+    if (err || !line.piece_count)
+        return err;
+    bool is_wider = c->is_inconsistent ||
+                    (c->room_ns < ROOM_LEAST && line.room_ns >= ROOM_SHARE * ROOM_LEAST) ||
+                    (line.strays <= FEW_STRAYS && line.room_ns >= SHORT_SHARE * c->room_ns);
+    if (is_wider)
+        *c = line;
+    return 0;
+}
+
+/* One line explains all times. If a few points, which may be of two packets, are all that keeps it from where
+ * the others leave room for it, it may as well be there. 0 or -ENOMEM. */
+static int doubt_few(struct explain_clock *c, struct points out, struct points back,
+                     struct explain_clock_point *scratch)
+{
+    struct explain_clock line;
+    int err = lay_nearly_all(c, out, back, scratch, &line);
+    if (err || !line.piece_count || line.strays > FEW_STRAYS)
+        return err;
+    double x[2] = {lesser(out.at[0].x, back.at[0].x),
+                   greater(out.at[out.count - 1].x, back.at[back.count - 1].x)};
+    for (unsigned i = 0; i < 2 && line.strays; i++) {
+        double apart =
+            line.pieces[0].offset - c->pieces[0].offset + (line.pieces[0].drift - c->pieces[0].drift) * x[i];
+        c->error_ns = greater(c->error_ns, fabs(apart) + line.error_ns);
+    }
     return 0;
 }
 
@@ -327,7 +359,11 @@ int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point 
         return -ENOMEM;
     fit_part(c, o, k, -INFINITY, 0, scratch);
     bool is_strange = c->is_inconsistent || (c->piece_count == 1 && c->room_ns < ROOM_SHORT);
-    int err = is_strange ? fit_nearly_all(c, o, k, scratch) : 0;
+    int err = 0;
+    if (is_strange)
+        err = fit_nearly_all(c, o, k, scratch);
+    else if (c->may_stray && c->piece_count == 1)
+        err = doubt_few(c, o, k, scratch);
     free(scratch);
     return err;
 }

@@ -24,18 +24,20 @@ struct explain_clock_piece {
 struct explain_clock {
     uint64_t epoch_ns; /* by clock 0 */
     int64_t base_ns;
+    bool may_stray; /* two packets have the same bytes where one is sent again: a few points may be of two */
     struct explain_clock_piece pieces[EXPLAIN_CLOCK_PIECES_MAX]; /* the first begins at minus infinity */
     unsigned piece_count; /* more than 1: the clocks do not run evenly to each other */
     bool is_one_way;      /* packets went one way only: the offset is such that the quickest took no time */
     bool is_inconsistent; /* no clocks are such that every packet came after it left */
     size_t strays; /* points left out, as one line explains all others: pairs that are not the same packet */
-    double error_ns; /* the offset is known to plus or minus this: what other lines are possible */
+    double error_ns; /* the offset is known to plus or minus this: what other lines are possible, with
+                      * may_stray also without a few points that lie apart from all others */
     double room_ns;  /* that round trip with one piece; negative: one piece does not do */
     double drift_low, drift_high; /* every drift in between is possible */
 };
 
 /* Finds the clock from points sorted by x: `out` of packets that went from capture 0 to 1, `back` of the
- * others; not both are empty. epoch_ns and base_ns are the caller's. 0, or -ENOMEM. */
+ * others; not both are empty. epoch_ns, base_ns and may_stray are the caller's. 0, or -ENOMEM. */
 int explain_clock_fit(struct explain_clock *clock, const struct explain_clock_point *out, size_t out_count,
                       const struct explain_clock_point *back, size_t back_count);
 

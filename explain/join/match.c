@@ -69,7 +69,8 @@ static bool is_at_the_edge(const struct equals *e, uint32_t sent, uint32_t came)
 
 /* Whether a packet may be another, sent again with the same bytes: one that took unusually long, where that
  * is seen, or longer than a round trip, as the capture there may have missed it; one that was quicker than
- * any, or by far than most; or one at the edge of a capture. */
+ * any, or by far than most, or, of a queue pair whose packets are sent again, than nearly all; or one at the
+ * edge of a capture. */
 static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
 {
     const struct join_packet *s = sent_packet(e, sent);
@@ -78,7 +79,8 @@ static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
     double room_ns = e->j->summary.clock.room_ns;
     bool is_odd = (double)took_ns > room_ns || (double)took_ns < room_ns * QUICKEST ||
                   took_ns * HASTY < (uint64_t)e->j->usual_ns[e->from];
-    return (is_odd || (is_unusual && is_repeated(e, s)) || is_at_the_edge(e, sent, came)) &&
+    bool is_hasty = (int64_t)took_ns < e->j->least_ns[e->from];
+    return (is_odd || ((is_unusual || is_hasty) && is_repeated(e, s)) || is_at_the_edge(e, sent, came)) &&
            !join_has_ids(&e->j->lanes[s->lane], e->from);
 }
 

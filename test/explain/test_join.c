@@ -155,6 +155,45 @@ Test(clock, pairs_of_two_packets_are_left_out)
     free(c);
 }
 
+/* Plays round trips of 40 us over ways without jitter, and one packet in the middle that is quicker by
+ * that. */
+static void play_one_quicker(struct clocks *c, const struct path *p, double by_ns, bool may_stray)
+{
+    play(c, p, 8);
+    c->back[POINTS / 2].y += by_ns;
+    c->clock = (struct explain_clock){.may_stray = may_stray};
+    cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
+}
+
+/* One pair of two packets leaves room for a round trip of 1.4 us only, all others for one of 40. */
+Test(clock, a_pair_that_leaves_next_to_no_room_is_left_out)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path p = {.span_ns = 10e9, .offset_ns = 7e6, .least_ns = {20000, 20000}};
+    play_one_quicker(c, &p, 38600, false);
+    cr_expect_eq(c->clock.strays, 1);
+    cr_expect_leq(fabs(c->clock.error_ns - 20000), 1000);
+    free(c);
+}
+
+/* One leaves room for a round trip of 15 us: it may be the quickest packet, or of two packets. Where none
+ * is sent twice with the same bytes it is the quickest. */
+Test(clock, a_pair_apart_from_all_others_makes_the_bound_wider_where_it_may_be_of_two_packets)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path p = {.span_ns = 10e9, .offset_ns = 7e6, .least_ns = {20000, 20000}};
+    double error_ns[2];
+    for (unsigned may_stray = 0; may_stray < 2; may_stray++) {
+        play_one_quicker(c, &p, 25000, may_stray);
+        cr_expect_eq(c->clock.strays, 0);
+        error_ns[may_stray] = c->clock.error_ns;
+    }
+    cr_expect_geq(error_ns[1], 12500 + 20000,
+                  "the true line is 12.5 us away, and half of the round trip may be off");
+    cr_expect_leq(error_ns[0], error_ns[1] - 5000);
+    free(c);
+}
+
 /* All packets of one direction from there on seem to come before they left: that is a clock. */
 Test(clock, a_step_shortly_before_the_end_leaves_none_out)
 {

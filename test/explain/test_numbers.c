@@ -451,10 +451,11 @@ Test(numbers, a_refusal_is_not_what_made_a_sender_begin_again)
     begin(&t);
     request(&t, ROCE_OP_SEND_ONLY, 100, 8, 0);
     explain_story_finding(&t.story, &(struct explain_finding){.kind = EXPLAIN_FIND_SMC_REFUSED, .number = 1});
+    request(&t, ROCE_OP_SEND_ONLY, 101, 8, 0);
     request(&t, ROCE_OP_SEND_ONLY, 102, 8, 0);
     answer(&t, ROCE_OP_ACK, 101, ROCE_SYNDROME_NAK_PSN_SEQ, 1, 0);
     request(&t, ROCE_OP_SEND_ONLY, 101, 8, 0);
-    const char *told = sentence(&t, 1), *nak = strstr(told, "because of 1 NAK (#3");
+    const char *told = sentence(&t, 1), *nak = strstr(told, "because of 1 NAK (#4");
     cr_assert(nak, "%s", told);
     cr_assert(strstr(nak, "; 1 LLC request was refused (#1)."), "%s", told);
     end(&t);

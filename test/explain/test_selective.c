@@ -56,6 +56,42 @@ Test(selective, what_a_bitmap_lacks_is_sent_again_for_it)
     story_end(&s);
 }
 
+/* A receiver that offers it to a sender which does not read it says so by a NAK as well. */
+Test(selective, a_nak_behind_it_tells_of_a_sender_that_does_not_read_it)
+{
+    struct story s;
+    begin(&s, 6);
+    story_sack(&s, 11, 0xd0000000, KNOWN);
+    story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYNDROME_NAK_PSN_SEQ, 5, 0);
+    story_send(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_NAK_SEQUENCE, "%s", s.m.words);
+    story_send(&s, 12);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_RESTART, "%s", s.m.words);
+    story_end(&s);
+}
+
+/* Where the network copies packets, as one of another queue pair shows: PSN 11 is not here before, nothing
+ * tells that it was sent again, and not how soon its sender does so. */
+Test(selective, what_comes_for_the_first_time_may_be_late)
+{
+    struct story s;
+    begin(&s, 16);
+    s.has_id = true;
+    s.ip_id = 200;
+    story_send(&s, 26);
+    story_send(&s, 26);
+    cr_assert_eq(story_finding(&s, EXPLAIN_FIND_DUPLICATE)->why.cause, EXPLAIN_CAUSE_COPIED);
+    s.more_qpn = 1;
+    story_send(&s, 10);
+    story_send(&s, 12);
+    story_sack(&s, 11, 0x80000000, KNOWN);
+    story_send(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_UNKNOWN, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->candidate[0], EXPLAIN_CAUSE_SELECTIVE_ACK);
+    cr_expect_eq(why_again(&s)->candidate[1], EXPLAIN_CAUSE_OVERTAKEN);
+    story_end(&s);
+}
+
 /* The second tells the same, and of one more. */
 Test(selective, what_was_told_before_is_no_finding_again)
 {

@@ -156,6 +156,7 @@ Test(timer, a_timer_that_no_answer_stops_has_words_of_its_own)
             cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_UNKNOWN, "once is chance");
         } else {
             cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_STALE_TIMER);
+            cr_expect_eq(why_again(&s)->or_cause, EXPLAIN_CAUSE_TIMEOUT, "the sender's own, of 0.3 ms");
             cr_expect_eq(why_again(&s)->sure, EXPLAIN_SURE_LIKELY);
             cr_expect_not_null(strstr(s.m.words, "a timer that an answer should have stopped: #"));
         }

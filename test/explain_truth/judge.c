@@ -83,6 +83,8 @@ static void tally_candidates(struct session *s, enum truth_aspect aspect,
         return;
     t->either_right += is_one;
     t->either_wrong += !is_one;
+    if (!is_one)
+        complain(s, finding->number, finding, why);
 }
 
 static void tally(struct session *s, enum truth_aspect aspect, const struct explain_finding *finding,

@@ -68,9 +68,11 @@ static const uint64_t joined_wrongly[] = {
     38514,  /* such a pair leaves no room for a round trip, and delays no bound */
     50924,  /* of seven packets one is later than all others, and missed: a NAK asked for it before it came */
     9115839,   /* two links, one of which dies: for two thirds of a second packets go over it one way only */
+    920003516, /* such a pair leaves room for half of a round trip, and the bound is twice that */
     9303417,   /* one pair that is not the same packet leaves room for a round trip of 1.4 us only */
     9201602,   /* three queue pairs between two addresses, which a capture from the middle on parts wrongly */
     9028027,   /* nearly all from one PSN on is sent again, both ways */
+    930001538, /* of two answers to what came twice that capture misses the first: quicker than all */
     480005980, /* an answer whose addresses were damaged, told as of the other end */
     9355484,   /* the network's second copy of what a NAK asks for comes when that capture is over */
     38588,     /* all that is sent again comes again within the time of the capture, which ends before */
