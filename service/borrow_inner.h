@@ -11,7 +11,7 @@
 /* A service as this process knows it. Never freed: connections of one that has gone still name it. */
 struct borrow_service {
     void *memory;
-    pthread_mutex_t *life; /* service_life() of this process */
+    struct service_life *life; /* service_life() of this process */
     int doorbell; /* the eventfd that wakes it; for good, since threads may be about to write to it */
     int pid;
     struct borrow *by_slot[SERVICE_CONNS]; /* those that this process has */
@@ -29,7 +29,7 @@ struct borrow {
 /* The kernel says so, in the memory. */
 static inline bool borrow_has_died(const struct borrow_service *service)
 {
-    return !service_lock_is_held(service->life);
+    return !service_is_alive(service->life);
 }
 
 /* It is still the connection that this process borrowed. */

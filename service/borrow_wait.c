@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for borrowed connections: for one of them on its futex, for many by a waiter.
  *
- * Who waits on a futex also waits for the service's death: on the word of the mutex that the service holds
- * while it lives. The kernel marks it when the holder dies, whatever of, and wakes one of those that wait
+ * Who waits on a futex also waits for the service's death: on the word that the service holds while it
+ * lives. The kernel marks it when the holder dies, whatever of, and wakes one of those that wait
  * there, who wakes the rest; each process has a word of its own. So no wait needs a bound of its own, which
  * would end calls that a signal handler interrupts though it asks for them to be begun anew (SA_RESTART:
  * signal(7)). */
@@ -69,7 +69,7 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
 /* The place where the C library's own calls are cancelled. */
 static int sleep_cancellably(struct borrow *b, uint32_t seen, uint64_t deadline_ns)
 {
-    _Atomic uint32_t *alive = service_lock_word(b->service->life);
+    _Atomic uint32_t *alive = &b->service->life->word;
     int type;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
     int err = sleep_on(&b->block->seq, seen, alive, deadline_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the service's half share, from below: arena (the memory), wake (who sleeps), loan (the
+/* What the files of the service's half share, from below: arena (the memory), life (its end), wake (who sleeps), loan (the
  * connections), client (who borrows, and what they ask), service (the loop). Everything is under the lock of
  * sock/runtime.h, in one thread. */
 #ifndef NORNIC_SERVICE_INNER_H
@@ -8,6 +8,7 @@
 #include "service/arena.h"
 #include "service/borrow.h"
 #include "service/control.h"
+#include "service/life.h"
 #include "service/service.h"
 #include "sock/inner.h"
 
@@ -56,6 +57,7 @@ struct service {
     struct service_config config;
     struct service_arena arena;
     struct service_head *head;
+    struct service_lives lives;
     char path[SERVICE_PATH_BYTES];
     int lock_fd, listen_fd, doorbell_fd;
     int spare_fd; /* a descriptor in reserve, to refuse programs by where there is no other; -1: none */

@@ -125,7 +125,7 @@ def connect():
     s.settimeout(5)
     s.connect(sys.argv[1])
     return s
-def ask(s, what, magic=0x4e6f534d, version=5, number=0, fds=()):
+def ask(s, what, magic=0x4e6f534d, version=6, number=0, fds=()):
     s.sendmsg([struct.pack('12I', what, 1000 + what, magic, version, number, 0, 0, 0, 0, 0, 0, 0)],
               [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else [])
     about, number, result = struct.unpack('IIi', s.recv(100)[:12])
@@ -166,7 +166,7 @@ def connect():
     return s
 def hello(s):  # with its descriptors, or None
     try:
-        s.send(struct.pack('12I', 1, 0, 0x4e6f534d, 5, 0, 0, 0, 0, 0, 0, 0, 0))
+        s.send(struct.pack('12I', 1, 0, 0x4e6f534d, 6, 0, 0, 0, 0, 0, 0, 0, 0))
         data, ancillary, _, _ = s.recvmsg(100, 100)
     except (BrokenPipeError, ConnectionResetError):
         return None
