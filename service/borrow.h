@@ -97,7 +97,8 @@ void borrow_release(struct borrow *b);
 
 enum borrow_state borrow_state(const struct borrow *b);
 /* BORROW_TCP: a TCP socket of the same connection, the caller's to close; asks the service, once. Bytes of
- * CLC have been taken out of it. Or -errno. */
+ * CLC have been taken out of it, and it has O_NONBLOCK, TCP_NODELAY, SO_RCVLOWAT and the timeouts as they
+ * were set here; for who gets it after another, as that one has set them since. Or -errno. */
 int borrow_tcp_fd(struct borrow *b);
 /* For this process it is as good as reset from now on: its TCP socket cannot be had. */
 void borrow_give_up(struct borrow *b);

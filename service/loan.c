@@ -4,7 +4,6 @@
  * hear goes into it. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -299,6 +298,7 @@ static void free_loan(struct service_loan *loan)
         smcr_rt_unwatch(loan->inner);
         close(loan->inner);
     }
+    service_loan_let_go(loan);
     smcr_sock_unref(loan->sock);
     free(loan);
 }
@@ -533,17 +533,13 @@ static void tell_state(struct service_loan *loan, enum borrow_state state)
     struct service_block *b = loan->block;
     struct smcr_sock *s = loan->sock;
     snprintf(b->reason, sizeof b->reason, "%s", s->reason ? s->reason : "");
-    if (state == BORROW_TCP)
+    if (state == BORROW_TCP) {
         shut_tcp(loan);
+        smcr_rt_unwatch(s->tcp_fd); /* what comes is the program's */
+    }
     if (state == BORROW_RESET && s->error) {
         atomic_store(&b->error, s->error);
         s->error = 0;
-    }
-    if (state == BORROW_TCP) {
-        int flags = fcntl(s->tcp_fd, F_GETFL);
-        bool is_nonblocking = atomic_load(&b->options) & SERVICE_NONBLOCKING;
-        fcntl(s->tcp_fd, F_SETFL, is_nonblocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
-        smcr_rt_unwatch(s->tcp_fd); /* what comes is the program's */
     }
     atomic_fetch_add(&b->in_edges, 1);
     atomic_fetch_add(&b->out_edges, 1);
