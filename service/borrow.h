@@ -111,7 +111,9 @@ int borrow_beside_fd(struct borrow *b);
  * MSG_TRUNC for receiving; MSG_OOB, MSG_MORE for sending. While it negotiates: -EAGAIN. In BORROW_TCP:
  * -EOPNOTSUPP. A bad pointer is the caller's fault (SIGSEGV); what it holds meanwhile is a lock of this
  * connection alone, which the kernel gives back if the program dies of it. -EDEADLK: in a signal handler
- * that interrupted such a call on the same connection. */
+ * that interrupted such a call on the same connection. -EBUSY, after a tenth of a second: another thread or
+ * process is in the middle of such a call and does not go on (SIGSTOP, a debugger); when it does, there is an
+ * edge for those who wait. */
 ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags);
 ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags);
 /* SHUT_RD, SHUT_WR, SHUT_RDWR. 0 or -errno as shutdown(). */

@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "base/now.h"
 #include "service/borrow_inner.h"
 
 /* Of the table of those that this process has, and of those that it has no more: a waiter may just have
@@ -25,14 +28,34 @@ static const char *const why_not[] = {
 
 /* --- locks and the doorbell --- */
 
-int borrow_lock(pthread_mutex_t *lock)
+static int lock_in_time(pthread_mutex_t *lock)
 {
-    int err = pthread_mutex_lock(lock);
+    uint64_t until_ns = base_now_ns() + BORROW_LOCK_NS;
+    struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S)};
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+}
+
+int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
+{
+    int err = pthread_mutex_trylock(lock);
+    if (err == EBUSY)
+        err = lock_in_time(lock);
+    if (err == ETIMEDOUT) { /* say so, then look again: who has it does it the other way round */
+        atomic_store(&b->block->was_missed, 1);
+        err = pthread_mutex_trylock(lock);
+    }
     atomic_thread_fence(memory_order_seq_cst); /* who frees the buffer looks at the lock behind tx_lent_to */
     if (err != EOWNERDEAD)
         return -err;
     /* Whoever died here had moved a position, with all that belongs to it, or had not. */
     return -pthread_mutex_consistent(lock);
+}
+
+void borrow_unlock(struct borrow *b, pthread_mutex_t *lock)
+{
+    pthread_mutex_unlock(lock);
+    if (atomic_load(&b->block->was_missed))
+        borrow_ring(b);
 }
 
 void borrow_ring(const struct borrow *b)

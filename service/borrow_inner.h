@@ -54,9 +54,13 @@ void borrow_forget_control(void);
 
 /* --- borrow_conn.c --- */
 
-/* Takes one of the two locks of a connection. 0 or -errno: its owner died and it cannot be repaired, or a
- * signal handler asks for what the thread it interrupted has. */
-int borrow_lock(pthread_mutex_t *lock);
+/* Takes one of the two locks of a connection, of `b`. 0 or -errno: its owner died and it cannot be repaired; a
+ * signal handler asks for what the thread it interrupted has (-EDEADLK); its owner, in whatever process, has
+ * had it for BORROW_LOCK_NS (-EBUSY). */
+int borrow_lock(struct borrow *b, pthread_mutex_t *lock);
+void borrow_unlock(struct borrow *b, pthread_mutex_t *lock);
+/* Longer than a copy takes, also where its thread waits for a processor: who has it is stopped. */
+#define BORROW_LOCK_NS UINT64_C(100000000)
 /* Tells the service that there is something to do. */
 void borrow_ring(const struct borrow *b);
 

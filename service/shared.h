@@ -125,6 +125,7 @@ struct service_block {
     /* --- by any --- */
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
+    _Atomic uint32_t was_missed;           /* somebody gave up one of the locks: who has it rings */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
     _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */

@@ -103,6 +103,20 @@ Test(loan, what_is_ended_as_tcp_is_handed_over_is_ended, .init = set_up, .fini =
     cr_assert(has_ended());
 }
 
+/* One has waited in vain for the lock of another, and waits for an edge now. */
+Test(loan, who_missed_a_lock_has_an_edge_when_it_is_given_back, .init = set_up, .fini = tear_down)
+{
+    struct service_block *b = loan->block;
+    loan->inner = STDIN_FILENO;
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 0);
+    atomic_store(&b->was_missed, 1);
+    service_loan_look(loan);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 1);
+    cr_assert_eq(atomic_load(&b->out_edges), 1);
+}
+
 static struct linger linger_of(int fd)
 {
     struct linger linger;
