@@ -88,7 +88,8 @@ enum borrow_role { BORROW_CLIENT, BORROW_SERVER };
 int borrow_begin(int tcp_fd, enum borrow_role role, const struct borrow_options *options, struct borrow **out,
                  int *outer_fd, const char **reason);
 /* The borrowed connection behind a descriptor that this process has but did not borrow itself: inherited
- * over exec, or received by SCM_RIGHTS. 0; -ENOTSOCK: not one of the service's; or -errno. */
+ * over exec, or received by SCM_RIGHTS. 0; -ENOTSOCK: not one of the service's, or made by another user, who
+ * can give it any name; or -errno. */
 int borrow_attach(int outer_fd, struct borrow **out);
 /* Whether a descriptor may be one of the service's, without asking it: one getpeername(). */
 bool borrow_is_outer(int fd);

@@ -190,6 +190,15 @@ bool borrow_is_outer(int fd)
     return parse_name(fd, &pid, &slot, &generation);
 }
 
+/* Any other user could hand the program a pair with such a name, and with it one of its own connections under
+ * another number. Who made a pair, the kernel knows. */
+static bool is_of_user(int fd, uid_t uid)
+{
+    struct ucred maker;
+    socklen_t len = sizeof maker;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) == 0 && maker.uid == uid;
+}
+
 int borrow_attach(int outer_fd, struct borrow **out)
 {
     struct borrow_service *service = borrow_service();
@@ -199,6 +208,8 @@ int borrow_attach(int outer_fd, struct borrow **out)
         return -ENOTSOCK;
     if (!service)
         return -ENOTCONN;
+    if (!is_of_user(outer_fd, service->uid))
+        return -ENOTSOCK;
     if (pid != service->pid || slot >= SERVICE_CONNS) /* of one that is no more */
         return -ECONNRESET;
     *out = get(service, slot, generation);

@@ -14,6 +14,7 @@ struct borrow_service {
     struct service_life *life; /* service_life() of this process */
     int doorbell; /* the eventfd that wakes it; for good, since threads may be about to write to it */
     int pid;
+    uid_t uid;                             /* of its user */
     struct borrow *by_slot[SERVICE_CONNS]; /* those that this process has */
 };
 
