@@ -18,8 +18,8 @@
 
 #define CHUNK 65536u
 
-/* A buffer of `bytes`; of the heap, since a thread may have less of a stack than that. It is freed at the end of
- * its block, also where the thread is cancelled. */
+/* A buffer of `bytes`; of the heap, since a thread may have less of a stack than that. It is freed at the end
+ * of its block, also where the thread is cancelled. */
 static void free_chunk(char **chunk)
 {
     free(*chunk);

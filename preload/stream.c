@@ -71,8 +71,8 @@ static ssize_t result(const struct call *call, ssize_t otherwise)
     return call->done_bytes > 0 ? (ssize_t)call->done_bytes : otherwise;
 }
 
-/* Another one who shares the connection has stopped in the middle of a call. Whether this one is to try again:
- * it may wait. */
+/* Another one who shares the connection has stopped in the middle of a call. Whether this one is to try
+ * again: it may wait. */
 static bool tries_again(struct call *call, uint64_t timeout_ns)
 {
     pthread_testcancel();

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "base/now.h"
 #include "service/borrow_inner.h"
 
@@ -30,8 +28,7 @@ static const char *const why_not[] = {
 
 static int lock_in_time(pthread_mutex_t *lock)
 {
-    uint64_t until_ns = base_now_ns() + BORROW_LOCK_NS;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S)};
+    struct timespec until = borrow_timespec(base_now_ns() + BORROW_LOCK_NS);
     return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
 }
 

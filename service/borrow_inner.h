@@ -5,6 +5,8 @@
 #ifndef NORNIC_SERVICE_BORROW_INNER_H
 #define NORNIC_SERVICE_BORROW_INNER_H
 
+#include <time.h>
+
 #include "service/borrow.h"
 #include "service/control.h"
 
@@ -40,6 +42,13 @@ static inline bool borrow_is_lent(const struct borrow *b)
            atomic_load_explicit(&b->block->generation, memory_order_acquire) == b->generation;
 }
 
+#define BORROW_NS_PER_S UINT64_C(1000000000)
+static inline struct timespec borrow_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / BORROW_NS_PER_S),
+                             .tv_nsec = (long)(ns % BORROW_NS_PER_S)};
+}
+
 /* --- borrow_open.c --- */
 
 /* The service that is open; NULL: none. */
@@ -55,9 +64,9 @@ void borrow_forget_control(void);
 
 /* --- borrow_conn.c --- */
 
-/* Takes one of the two locks of a connection, of `b`. 0 or -errno: its owner died and it cannot be repaired; a
- * signal handler asks for what the thread it interrupted has (-EDEADLK); its owner, in whatever process, has
- * had it for BORROW_LOCK_NS (-EBUSY). */
+/* Takes one of the two locks of `b`. 0 or -errno: its owner died and it cannot be repaired; a signal handler
+ * asks for what the thread it interrupted has (-EDEADLK); its owner, in whatever process, has had it for
+ * BORROW_LOCK_NS (-EBUSY). */
 int borrow_lock(struct borrow *b, pthread_mutex_t *lock);
 void borrow_unlock(struct borrow *b, pthread_mutex_t *lock);
 /* Longer than a copy takes, also where its thread waits for a processor: who has it is stopped. */

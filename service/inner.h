@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the service's half share, from below: arena (the memory), life (its end), wake (who sleeps), loan (the
- * connections), tcp (their TCP sockets where they fell back), client (who borrows, and what they ask), service (the loop). Everything is under the lock of
- * sock/runtime.h, in one thread. */
+/* What the files of the service's half share, from below: arena (the memory), life (its end), wake (who
+ * sleeps), loan (the connections), tcp (their TCP sockets where they fell back), client (who borrows, and
+ * what they ask), service (the loop). Everything is under the lock of sock/runtime.h, in one thread. */
 #ifndef NORNIC_SERVICE_INNER_H
 #define NORNIC_SERVICE_INNER_H
 
@@ -120,8 +120,8 @@ struct service_loan *service_loan_find(struct service *service, uint32_t slot, u
 
 /* --- tcp.c --- */
 
-/* Its TCP socket is about to be a program's: it gets what programs have set, once. Those who ask later get the
- * same open file, with what the first has made of it since. */
+/* Its TCP socket is about to be a program's: it gets what programs have set, once. Those who ask later get
+ * the same open file, with what the first has made of it since. */
 void service_loan_hand_over(const struct service_loan *loan);
 /* Closes a TCP socket that a program has, or had, where close() might wait: for SO_LINGER, which is the
  * program's, if the service's reference is the last. That is left to a thread. */

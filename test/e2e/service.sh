@@ -135,7 +135,8 @@ os.set_inheritable(fds[0], True)
 os.execl(sys.argv[1], 'peer', sys.argv[2], 'attached', str(fds[0]), 'bulk', '0', '0')
 END
 run "${in_a[@]}" python3 "$tmp/named.py" "$peer" "$tmp/a.sock" "$service_a"
-result another_user_s_pair_is_no_connection "$rc $out $err" [ "$out" = "failed: borrow_attach: Socket operation on non-socket" ]
+result another_user_s_pair_is_no_connection "$rc $out $err" \
+    [ "$out" = "failed: borrow_attach: Socket operation on non-socket" ]
 cat >"$tmp/garbage.py" <<'END'
 import array, os, socket, struct, sys
 def connect():

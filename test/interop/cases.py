@@ -281,13 +281,13 @@ def talks():
 AWAY = 'ip link add away type veth peer name nowhere && ip addr add 192.0.2.1/24 dev away && ip link set away up'
 # No RoCE passes, in any direction: what is missed first is CONFIRM LINK.
 NO_ROCE = ('nft "add table ip noroce; add chain ip noroce in { type filter hook input priority 0; }; '
-           'add rule ip noroce in udp dport 4791 drop; add chain ip noroce out { type filter hook output priority 0; }; '
-           'add rule ip noroce out udp dport 4791 drop"')
+           'add rule ip noroce in udp dport 4791 drop; add chain ip noroce out { type filter hook output '
+           'priority 0; }; add rule ip noroce out udp dport 4791 drop"')
 # The guest's only RDMA device goes, and is there again, with its GIDs, for the cases that follow.
 NO_RXE = 'rdma link del rxe0'
-RXE_AGAIN = ('rdma link add rxe0 type rxe netdev eth0; for i in $(seq 100); do '
-             '[ $(cat /sys/class/infiniband/rxe0/ports/1/gids/[0-7] 2>/dev/null | grep -vc "^[0:]*$") -ge 3 ] && break; '
-             'usleep 50000; done')
+RXE_AGAIN = ('rdma link add rxe0 type rxe netdev eth0; for i in $(seq 100); do n=$(cat '
+             '/sys/class/infiniband/rxe0/ports/1/gids/[0-7] 2>/dev/null | grep -vc "^[0:]*$"); '
+             '[ "$n" -ge 3 ] && break; usleep 50000; done')
 
 
 def declines():

@@ -225,10 +225,12 @@ class Lab:
             return ''
 
     def in_guest(self, command, listens=None, seconds=CASE_SECONDS):
-        """Starts a command in the guest, for so long at most; its number. With `listens`, returns once it listens there."""
+        """Starts a command in the guest, for so long at most; its number. With `listens`, returns once it listens
+        there."""
         n, self.next_command = self.next_command, self.next_command + 1
         with open('%s/new' % self.share, 'w') as f:
-            f.write(('# listens %s\n' % listens if listens else '') + 'exec timeout %d %s\n' % (seconds, command))
+            f.write('# listens %s\n' % listens if listens else '')
+            f.write('exec timeout %d %s\n' % (seconds, command))
         os.rename(self.share + '/new', '%s/cmd.%d' % (self.share, n))
         if listens:
             wait_for('the guest to listen', 20, lambda: os.path.exists('%s/ready.%d' % (self.share, n)))

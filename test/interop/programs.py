@@ -419,8 +419,8 @@ class Smctalk(Afsmc):
         words = self.words(case, '0.0.0.0' if serves else HOST['4'], number, serves)
         return ("sh -c 'modprobe smc && %ssysctl -qw net.smc.smcr_testlink_time=%d && afsmc eid \"%s\" && FAMILY=%s "
                 "IDLE_MS=%d AT_IDLE=\"afsmc groups\" smctalk %s%s%s'" %
-                (case.guest_before and case.guest_before + ' && ', case.test_link_s, case.guest_eid, case.sockets, case.idle_ms, words,
-                 UNLOAD_SMC * case.guest_ends_group,
+                (case.guest_before and case.guest_before + ' && ', case.test_link_s, case.guest_eid, case.sockets,
+                 case.idle_ms, words, UNLOAD_SMC * case.guest_ends_group,
                  case.guest_after and '; rc=$?; %s; exit $rc' % case.guest_after))
 
     def command(self, case, number):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls on a lent connection as they come out of its memory, in which nothing but the test plays the service. */
+/* Calls on a lent connection as they come out of its memory, in which nothing but the test plays the service.
+ */
 #define _GNU_SOURCE
 #include "preload/stream.h"
 
