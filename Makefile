@@ -166,7 +166,8 @@ define test_program
 $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
                         $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) \
                         $(if $(filter verbs,$(1)),$(VERBS_OBJ) $(CMA_OBJ)) \
-                        $(if $(filter preload,$(1)),$(addprefix $(BUILD)/preload/,fds.o libc.o decline.o)) \
+                        $(if $(filter preload,$(1)),$(addprefix $(BUILD)/preload/,fds.o libc.o decline.o stream.o \
+                                                                waiting.o reach.o)) \
                         $(if $(filter explain explain_truth,$(1)),$(BUILD)/test/sim_parts.a) $(BUILD)/test/smcr_pair.a \
                         $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)

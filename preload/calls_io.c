@@ -200,20 +200,53 @@ static ssize_t send_msg(struct conn *c, const struct msghdr *msg, int flags)
     return send_list(c, msg->msg_iov, n, flags, -EMSGSIZE);
 }
 
-/* Descriptors that came with a message of a UNIX socket: a lent connection may be among them. */
+/* The descriptors that a message of a UNIX socket bears. */
+struct passed {
+    struct msghdr *msg;
+    struct cmsghdr *at;
+    size_t done_bytes; /* of `at` */
+};
+
+static struct passed passed_of(const struct msghdr *msg)
+{
+    return (struct passed){.msg = (struct msghdr *)msg, .at = CMSG_FIRSTHDR(msg), .done_bytes = CMSG_LEN(0)};
+}
+
+static bool next_passed(struct passed *p, int *fd)
+{
+    for (; p->at; p->at = CMSG_NXTHDR(p->msg, p->at), p->done_bytes = CMSG_LEN(0)) {
+        if (p->at->cmsg_level != SOL_SOCKET || p->at->cmsg_type != SCM_RIGHTS ||
+            p->done_bytes + sizeof *fd > p->at->cmsg_len)
+            continue;
+        memcpy(fd, (const char *)p->at + p->done_bytes, sizeof *fd);
+        p->done_bytes += sizeof *fd;
+        return true;
+    }
+    return false;
+}
+
+/* Of those that came: a lent connection may be among them. */
 static void look_for_lent(const struct msghdr *msg)
 {
+    struct passed passed = passed_of(msg);
+    int fd;
     if (reach_is_inside() || !reach_is_wanted())
         return;
-    for (struct cmsghdr *at = CMSG_FIRSTHDR(msg); at; at = CMSG_NXTHDR((struct msghdr *)msg, at)) {
-        if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
-            continue;
-        for (size_t done = CMSG_LEN(0); done + sizeof(int) <= at->cmsg_len; done += sizeof(int)) {
-            int fd;
-            memcpy(&fd, (const char *)at + done, sizeof fd);
-            lend_attach(fd);
-        }
-    }
+    while (next_passed(&passed, &fd))
+        lend_attach(fd);
+}
+
+/* Of those that go to others. A connection that is there, and that the program has not looked at since it
+ * began to connect, is lent first: who gets it would not know that its peer waits for SMC-R's messages. */
+static void settle_passed(const struct msghdr *msg)
+{
+    int fd;
+    if (reach_is_inside() || user_is_bad(msg, sizeof *msg) || msg->msg_controllen == 0 ||
+        user_is_bad(msg->msg_control, msg->msg_controllen))
+        return;
+    for (struct passed passed = passed_of(msg); next_passed(&passed, &fd);)
+        if (fds_has(fd))
+            fds_put(lend_enter_any(fd));
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -230,6 +263,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+    settle_passed(msg);
     LEND_HELD c = lend_enter(fd);
     ssize_t rc = c ? send_msg(c, msg, flags) : 0;
     if (!c || is_kernels(c, rc))
@@ -290,6 +324,8 @@ static ssize_t send_many(struct conn *c, struct mmsghdr *msgs, unsigned n, int f
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
+    for (unsigned i = 0; i < n && i < IOV_MAX && !user_is_bad(&msgs[i], sizeof msgs[i]); i++)
+        settle_passed(&msgs[i].msg_hdr);
     LEND_HELD c = lend_enter(fd);
     ssize_t rc = c ? send_many(c, msgs, n, flags) : 0;
     if (!c || is_kernels(c, rc))

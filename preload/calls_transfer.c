@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -16,6 +17,14 @@
 #include "preload/user.h"
 
 #define CHUNK 65536u
+
+/* A buffer of `bytes`; of the heap, since a thread may have less of a stack than that. It is freed at the end
+ * of its block, also where the thread is cancelled. */
+static void free_chunk(char **chunk)
+{
+    free(*chunk);
+}
+#define HEAP_CHUNK(name, bytes) __attribute__((cleanup(free_chunk))) char *name = malloc(bytes)
 
 /* --- sendfile() --- */
 
@@ -31,17 +40,19 @@ static void advance(int in, off_t *place, off_t from, size_t bytes)
 /* Each chunk is read at its place and sent; what was not sent was not taken. */
 static ssize_t send_file(struct conn *c, int in, off_t *place, size_t count)
 {
-    char chunk[CHUNK];
-    size_t done = 0;
+    size_t done = 0, room = min_u64(count, CHUNK);
     ssize_t rc = 0;
     if (place && user_is_bad(place, sizeof *place))
         return -EFAULT;
     off_t from = place ? *place : lseek(in, 0, SEEK_CUR);
     if (from < 0)
         return place ? -EINVAL : -errno;
+    HEAP_CHUNK(chunk, room);
+    if (!chunk)
+        return -ENOMEM;
     count = min_u64(count, USER_MAX_CALL);
     while (done < count) {
-        size_t want = min_u64(count - done, sizeof chunk);
+        size_t want = min_u64(count - done, room);
         rc = libc()->pread(in, chunk, want, from + (off_t)done);
         if (rc <= 0) {
             rc = rc < 0 ? -errno : 0;
@@ -80,8 +91,10 @@ EXPORT ssize_t sendfile64(int out, int in, off64_t *place, size_t count)
 /* Bytes are seen first, and taken when the pipe has them. */
 static ssize_t to_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags)
 {
-    char chunk[CHUNK];
-    struct iovec iov = {chunk, min_u64(count, sizeof chunk)};
+    HEAP_CHUNK(chunk, min_u64(count, CHUNK));
+    struct iovec iov = {chunk, min_u64(count, CHUNK)};
+    if (!chunk)
+        return -ENOMEM;
     int dont_wait = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
     ssize_t seen = stream_recv(c, &iov, 1, iov.iov_len, MSG_PEEK | dont_wait);
     if (seen <= 0)
@@ -93,19 +106,19 @@ static ssize_t to_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags
     return stream_recv(c, &iov, 1, iov.iov_len, MSG_DONTWAIT);
 }
 
-/* What the pipe has is copied into another first, so that what is not sent stays there. */
-static ssize_t from_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags)
+static void close_both(const int *fds)
 {
-    char chunk[CHUNK];
-    int copy[2];
-    if (libc()->pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
-        return -errno;
-    ssize_t n = libc()->tee(pipe_fd, copy[1], min_u64(count, sizeof chunk), flags & SPLICE_F_NONBLOCK);
+    libc()->close(fds[0]);
+    libc()->close(fds[1]);
+}
+
+/* The first `bytes` of the pipe, of which `copy` has a copy: what is not sent stays there. */
+static ssize_t send_copied(struct conn *c, int pipe_fd, const int *copy, size_t bytes, unsigned flags)
+{
+    HEAP_CHUNK(chunk, bytes);
+    ssize_t n = chunk ? libc()->read(copy[0], chunk, bytes) : -1;
     n = n < 0 ? -errno : n;
-    if (n > 0)
-        n = libc()->read(copy[0], chunk, (size_t)n);
-    libc()->close(copy[0]);
-    libc()->close(copy[1]);
+    close_both(copy);
     if (n <= 0)
         return n;
     struct iovec iov = {chunk, (size_t)n};
@@ -117,6 +130,19 @@ static ssize_t from_pipe(struct conn *c, int pipe_fd, size_t count, unsigned fla
             break;
     }
     return sent;
+}
+
+static ssize_t from_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags)
+{
+    int copy[2];
+    if (libc()->pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -errno;
+    ssize_t n = libc()->tee(pipe_fd, copy[1], min_u64(count, CHUNK), flags & SPLICE_F_NONBLOCK);
+    if (n > 0)
+        return send_copied(c, pipe_fd, copy, (size_t)n, flags);
+    n = n < 0 ? -errno : n;
+    close_both(copy);
+    return n;
 }
 
 static bool is_pipe(int fd)

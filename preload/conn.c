@@ -82,25 +82,14 @@ static void set_time(int tcp_fd, int name, uint64_t ns)
     libc()->setsockopt(tcp_fd, SOL_SOCKET, name, &tv, sizeof tv);
 }
 
-static void pay(struct conn *c, int tcp_fd, unsigned what)
+static void tell_times(struct conn *c, int tcp_fd)
 {
     struct borrow_options now; /* whichever process has set it */
-    unsigned owed = atomic_fetch_and(&c->owed, ~what) & what;
+    if (!atomic_exchange(&c->owes_times, false))
+        return;
     borrow_get_options(c->borrow, &now);
-    int nodelay = now.is_nodelay, rcvlowat = borrow_rcvlowat(c->borrow);
-    if (owed & CONN_OWED_NODELAY)
-        libc()->setsockopt(tcp_fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
-    if (owed & CONN_OWED_RCVLOWAT)
-        libc()->setsockopt(tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &rcvlowat, sizeof rcvlowat);
-    if (owed & CONN_OWED_TIMES) {
-        set_time(tcp_fd, SO_RCVTIMEO, now.rcvtimeo_ns);
-        set_time(tcp_fd, SO_SNDTIMEO, now.sndtimeo_ns);
-    }
-}
-
-void conn_pay(struct conn *c, int tcp_fd)
-{
-    pay(c, tcp_fd, CONN_OWED_ALL);
+    set_time(tcp_fd, SO_RCVTIMEO, now.rcvtimeo_ns);
+    set_time(tcp_fd, SO_SNDTIMEO, now.sndtimeo_ns);
 }
 
 int conn_beside(struct conn *c)
@@ -118,7 +107,7 @@ int conn_beside(struct conn *c)
         fds_close_kept(fd); /* another thread asked, too */
         fd = none;
     }
-    pay(c, fd, CONN_OWED_TIMES); /* TCP_NODELAY is as the service needs it, which talks by it */
+    tell_times(c, fd); /* TCP_NODELAY is as the service needs it, which talks by it */
     return fd;
 }
 
@@ -254,31 +243,35 @@ void conn_read_options(struct conn *c, int fd)
         read_option(c, fd, SOL_SOCKET, SO_SNDBUF);
 }
 
+/* When the TCP socket beside hears of an option. */
+enum hears { HEARS_NOW, HEARS_WHEN_ASKED, HEARS_NEVER };
+
 /* What the kernel would refuse, or take otherwise than it stands there, it is to see itself. */
-static unsigned owed_for(int level, int name, const void *value, socklen_t len_bytes)
+static enum hears hears_of(int level, int name, const void *value, socklen_t len_bytes)
 {
     struct timeval tv;
     if (user_is_bad(value, len_bytes))
-        return 0;
+        return HEARS_NOW;
     if (level == IPPROTO_TCP && name == TCP_NODELAY)
-        return len_bytes == sizeof(int) ? CONN_OWED_NODELAY : 0;
+        return len_bytes == sizeof(int) ? HEARS_NEVER : HEARS_NOW;
     if (level == SOL_SOCKET && name == SO_RCVLOWAT)
-        return len_bytes >= sizeof(int) ? CONN_OWED_RCVLOWAT : 0;
+        return len_bytes >= sizeof(int) ? HEARS_NEVER : HEARS_NOW;
     if (level != SOL_SOCKET || (name != SO_RCVTIMEO && name != SO_SNDTIMEO) || len_bytes != sizeof tv)
-        return 0;
+        return HEARS_NOW;
     memcpy(&tv, value, sizeof tv);
-    return tv.tv_sec >= 0 && tv.tv_usec >= 0 && tv.tv_usec < USEC_PER_SEC ? CONN_OWED_TIMES : 0;
+    return tv.tv_sec >= 0 && tv.tv_usec >= 0 && tv.tv_usec < USEC_PER_SEC ? HEARS_WHEN_ASKED : HEARS_NOW;
 }
 
 bool conn_keep_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes)
 {
-    unsigned owed = owed_for(level, name, value, len_bytes);
-    if (!owed || (atomic_load(&c->beside_fd) >= 0 && owed != CONN_OWED_RCVLOWAT))
+    enum hears hears = hears_of(level, name, value, len_bytes);
+    if (hears == HEARS_NOW || (hears == HEARS_WHEN_ASKED && atomic_load(&c->beside_fd) >= 0))
         return false;
     conn_note_option(c, level, name, value, len_bytes);
-    atomic_fetch_or(&c->owed, owed);
-    return owed == CONN_OWED_RCVLOWAT ||
-           atomic_load(&c->beside_fd) < 0; /* else another thread has just asked for it, too early for this */
+    if (hears == HEARS_NEVER)
+        return true;
+    atomic_store(&c->owes_times, true);
+    return atomic_load(&c->beside_fd) < 0; /* else another thread has just asked for it, too early for this */
 }
 
 void conn_attach(struct conn *c, struct borrow *b)
@@ -286,6 +279,6 @@ void conn_attach(struct conn *c, struct borrow *b)
     conn_become_lent(c, b);
     borrow_get_options(b, &c->options);
     wait_so_long(c);
-    atomic_store(&c->owed, CONN_OWED_ALL); /* what the other program had not told it */
+    atomic_store(&c->owes_times, true); /* the other program may not have told it */
     atomic_store(&c->rcvlowat_bytes, borrow_rcvlowat(b));
 }

@@ -16,16 +16,6 @@ enum conn_state {
     CONN_PLAIN,      /* the kernel's for good; no number leads here, but calls may be under way */
 };
 
-/* Options of a lent connection that say nothing to the TCP socket beside it, until it has the bytes again or
- * is asked for them. SO_RCVLOWAT it must not even know: the service would not hear of messages that are
- * shorter. */
-enum conn_owed {
-    CONN_OWED_NODELAY = 1 << 0,
-    CONN_OWED_TIMES = 1 << 1,
-    CONN_OWED_RCVLOWAT = 1 << 2,
-    CONN_OWED_ALL = 7
-};
-
 struct shadow_reg; /* preload/shadow.h */
 
 struct conn {
@@ -40,7 +30,7 @@ struct conn {
     _Atomic int rcvlowat_bytes;
     struct borrow *borrow;       /* CONN_LENT and after it */
     _Atomic int beside_fd;       /* the TCP socket beside a lent connection; -1: not asked for yet */
-    _Atomic unsigned owed;       /* enum conn_owed: what that socket has not been told */
+    _Atomic bool owes_times;     /* that socket has not been told SO_RCVTIMEO and SO_SNDTIMEO */
     struct shadow_reg *in_epoll; /* what epoll instances watch it; under the lock of preload/shadow.c */
 };
 
@@ -56,10 +46,9 @@ void conn_read_options(struct conn *c, int fd);
 void conn_note_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes);
 /* Likewise, of a lent connection, where the TCP socket beside need not hear of it now, which saves asking the
  * service for that socket: most programs set TCP_NODELAY when they have connected or accepted, and nothing
- * else. False: it has to be told, and be the judge. */
+ * else. SO_RCVLOWAT it must not even know: the service would not hear of messages that are shorter. If the
+ * connection falls back, the service tells the TCP socket. False: it has to be told, and be the judge. */
 bool conn_keep_option(struct conn *c, int level, int name, const void *value, socklen_t len_bytes);
-/* The TCP socket has the bytes again: tells it what it is owed. */
-void conn_pay(struct conn *c, int tcp_fd);
 /* The TCP socket beside a lent connection. -errno. */
 int conn_beside(struct conn *c);
 /* Whether this process has any that is lent. */

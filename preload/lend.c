@@ -103,10 +103,8 @@ static enum outcome hand_over(struct conn *c, const struct made *made, bool bloc
         return stay(made, rc, reason);
     if (!blocks)
         borrow_set_nonblocking(b, true);
-    if (atomic_load(&c->rcvlowat_bytes) != 1) {
+    if (atomic_load(&c->rcvlowat_bytes) != 1)
         borrow_set_rcvlowat(b, atomic_load(&c->rcvlowat_bytes));
-        atomic_fetch_or(&c->owed, CONN_OWED_RCVLOWAT);
-    }
     conn_become_lent(c, b);
     return LENT;
 }
@@ -192,9 +190,6 @@ bool lend_is_connecting(int fd)
 
 static void return_to(struct conn *c, int tcp_fd)
 {
-    int flags = libc()->fcntl(tcp_fd, F_GETFL) & ~O_NONBLOCK;
-    libc()->fcntl(tcp_fd, F_SETFL, flags | (borrow_is_nonblocking(c->borrow) ? O_NONBLOCK : 0));
-    conn_pay(c, tcp_fd);
     take_numbers(c, tcp_fd);
     libc()->close(tcp_fd);
     reach_trace("a connection goes on as TCP");

@@ -3,14 +3,13 @@
 #include "preload/stream.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/base.h"
+#include "base/now.h"
 #include "preload/libc.h"
 #include "preload/waiting.h"
 
@@ -19,19 +18,19 @@
 /* One call, under way. */
 struct call {
     struct conn *c;
-    struct iovec *iov; /* what is left of it */
+    const struct iovec *iov; /* what is left of it */
     int n;
+    size_t at; /* in the first */
+    struct iovec begun;
     size_t done_bytes, bytes;
     int flags;
     bool waits;
     uint64_t deadline_ns; /* of the waiting; 0: not known yet */
 };
 
-static void begin(struct call *call, struct conn *c, struct iovec *own, const struct iovec *iov, int n,
-                  size_t bytes, int flags)
+static void begin(struct call *call, struct conn *c, const struct iovec *iov, int n, size_t bytes, int flags)
 {
-    memcpy(own, iov, (size_t)n * sizeof *own);
-    *call = (struct call){.c = c, .iov = own, .n = n, .bytes = bytes, .flags = flags};
+    *call = (struct call){.c = c, .iov = iov, .n = n, .bytes = bytes, .flags = flags};
     call->waits = !(flags & MSG_DONTWAIT) && !borrow_is_nonblocking(c->borrow);
 }
 
@@ -39,15 +38,24 @@ static void begin(struct call *call, struct conn *c, struct iovec *own, const st
 static void advance(struct call *call, size_t done)
 {
     call->done_bytes += done;
-    while (call->n > 0 && done >= call->iov->iov_len) {
-        done -= call->iov->iov_len;
+    while (call->n > 0 && done >= call->iov->iov_len - call->at) {
+        done -= call->iov->iov_len - call->at;
+        call->at = 0;
         call->iov++;
         call->n--;
     }
-    if (call->n > 0) {
-        call->iov->iov_base = (char *)call->iov->iov_base + done;
-        call->iov->iov_len -= done;
-    }
+    call->at += done;
+}
+
+/* The pieces of the next step: as the caller has them, who may have little room for a list of our own; of one
+ * that is begun its rest, alone. */
+static const struct iovec *next_pieces(struct call *call, int *n)
+{
+    *n = call->at > 0 ? 1 : call->n;
+    if (call->at == 0)
+        return call->iov;
+    call->begun = (struct iovec){(char *)call->iov->iov_base + call->at, call->iov->iov_len - call->at};
+    return &call->begun;
 }
 
 static uint64_t deadline_of(struct call *call, uint64_t timeout_ns)
@@ -61,6 +69,14 @@ static uint64_t deadline_of(struct call *call, uint64_t timeout_ns)
 static ssize_t result(const struct call *call, ssize_t otherwise)
 {
     return call->done_bytes > 0 ? (ssize_t)call->done_bytes : otherwise;
+}
+
+/* Another one who shares the connection has stopped in the middle of a call. Whether this one is to try
+ * again: it may wait. */
+static bool tries_again(struct call *call, uint64_t timeout_ns)
+{
+    pthread_testcancel();
+    return call->waits && base_now_ns() < deadline_of(call, timeout_ns);
 }
 
 /* --- receiving --- */
@@ -122,22 +138,23 @@ static ssize_t peek_all(struct call *call)
     struct peeking p = {.waiter = waiting_own(), .b = call->c->borrow};
     uint64_t deadline_ns = deadline_of(call, atomic_load(&call->c->rcvtimeo_ns));
     int err = p.waiter ? borrow_watch(p.waiter, p.b) : -ENOSPC;
-    if (err)
-        return borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
+    if (err) {
+        ssize_t there = borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
+        return there == -EBUSY ? -EAGAIN : there;
+    }
     pthread_cleanup_push(end_peeking, &p);
     while (!err && !is_enough(&p, call->bytes))
         err = sleep_for_news(&p, deadline_ns);
     pthread_cleanup_pop(1);
     ssize_t n =
         borrow_state(p.b) == BORROW_TCP ? STREAM_FELL_BACK : borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
-    return n == -EAGAIN && err ? err : n;
+    return n == -EBUSY ? -EAGAIN : n == -EAGAIN && err ? err : n;
 }
 
 ssize_t stream_recv(struct conn *c, const struct iovec *iov, int n, size_t bytes, int flags)
 {
-    struct iovec own[IOV_MAX]; /* as far as there are pieces */
     struct call call;
-    begin(&call, c, own, iov, n, bytes, flags);
+    begin(&call, c, iov, n, bytes, flags);
     int for_borrow = flags & (MSG_PEEK | MSG_OOB | MSG_TRUNC);
     bool wants_all = flags & MSG_WAITALL && !(flags & MSG_OOB) && call.waits;
     int err = 0;
@@ -150,7 +167,12 @@ ssize_t stream_recv(struct conn *c, const struct iovec *iov, int n, size_t bytes
     for (;;) {
         if (borrow_state(c->borrow) == BORROW_TCP)
             return result(&call, STREAM_FELL_BACK);
-        ssize_t got = borrow_recv(c->borrow, call.iov, call.n, for_borrow);
+        iov = next_pieces(&call, &n);
+        ssize_t got = borrow_recv(c->borrow, iov, n, for_borrow);
+        if (got == -EBUSY && tries_again(&call, atomic_load(&c->rcvtimeo_ns)))
+            continue;
+        if (got == -EBUSY)
+            return result(&call, -EAGAIN);
         if (got > 0)
             advance(&call, (size_t)got);
         if (got == 0 || (got > 0 && (!wants_all || call.done_bytes >= bytes)))
@@ -177,14 +199,17 @@ static ssize_t broken(int flags)
 
 ssize_t stream_send(struct conn *c, const struct iovec *iov, int n, size_t bytes, int flags)
 {
-    struct iovec own[IOV_MAX]; /* as far as there are pieces */
     struct call call;
-    begin(&call, c, own, iov, n, bytes, flags);
-    int for_borrow = flags & (MSG_OOB | MSG_MORE);
+    begin(&call, c, iov, n, bytes, flags);
     for (;;) {
         if (borrow_state(c->borrow) == BORROW_TCP)
             return result(&call, STREAM_FELL_BACK);
-        ssize_t put = borrow_send(c->borrow, call.iov, call.n, for_borrow);
+        iov = next_pieces(&call, &n);
+        ssize_t put = borrow_send(c->borrow, iov, n, flags & (n == call.n ? MSG_OOB | MSG_MORE : MSG_MORE));
+        if (put == -EBUSY && tries_again(&call, atomic_load(&c->sndtimeo_ns)))
+            continue;
+        if (put == -EBUSY)
+            return result(&call, -EAGAIN);
         if (put == -EPIPE && call.done_bytes == 0)
             return broken(flags);
         if (put < 0 && put != -EAGAIN)

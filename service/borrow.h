@@ -88,7 +88,8 @@ enum borrow_role { BORROW_CLIENT, BORROW_SERVER };
 int borrow_begin(int tcp_fd, enum borrow_role role, const struct borrow_options *options, struct borrow **out,
                  int *outer_fd, const char **reason);
 /* The borrowed connection behind a descriptor that this process has but did not borrow itself: inherited
- * over exec, or received by SCM_RIGHTS. 0; -ENOTSOCK: not one of the service's; or -errno. */
+ * over exec, or received by SCM_RIGHTS. 0; -ENOTSOCK: not one of the service's, or made by another user, who
+ * can give it any name; or -errno. */
 int borrow_attach(int outer_fd, struct borrow **out);
 /* Whether a descriptor may be one of the service's, without asking it: one getpeername(). */
 bool borrow_is_outer(int fd);
@@ -97,7 +98,8 @@ void borrow_release(struct borrow *b);
 
 enum borrow_state borrow_state(const struct borrow *b);
 /* BORROW_TCP: a TCP socket of the same connection, the caller's to close; asks the service, once. Bytes of
- * CLC have been taken out of it. Or -errno. */
+ * CLC have been taken out of it, and it has O_NONBLOCK, TCP_NODELAY, SO_RCVLOWAT and the timeouts as they
+ * were set here; for who gets it after another, as that one has set them since. Or -errno. */
 int borrow_tcp_fd(struct borrow *b);
 /* For this process it is as good as reset from now on: its TCP socket cannot be had. */
 void borrow_give_up(struct borrow *b);
@@ -110,7 +112,9 @@ int borrow_beside_fd(struct borrow *b);
  * MSG_TRUNC for receiving; MSG_OOB, MSG_MORE for sending. While it negotiates: -EAGAIN. In BORROW_TCP:
  * -EOPNOTSUPP. A bad pointer is the caller's fault (SIGSEGV); what it holds meanwhile is a lock of this
  * connection alone, which the kernel gives back if the program dies of it. -EDEADLK: in a signal handler
- * that interrupted such a call on the same connection. */
+ * that interrupted such a call on the same connection. -EBUSY, after a tenth of a second: another thread or
+ * process is in the middle of such a call and does not go on (SIGSTOP, a debugger); when it does, there is an
+ * edge for those who wait. */
 ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags);
 ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags);
 /* SHUT_RD, SHUT_WR, SHUT_RDWR. 0 or -errno as shutdown(). */

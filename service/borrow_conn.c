@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "service/borrow_inner.h"
 
 /* Of the table of those that this process has, and of those that it has no more: a waiter may just have
@@ -25,14 +26,33 @@ static const char *const why_not[] = {
 
 /* --- locks and the doorbell --- */
 
-int borrow_lock(pthread_mutex_t *lock)
+static int lock_in_time(pthread_mutex_t *lock)
 {
-    int err = pthread_mutex_lock(lock);
+    struct timespec until = borrow_timespec(base_now_ns() + BORROW_LOCK_NS);
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+}
+
+int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
+{
+    int err = pthread_mutex_trylock(lock);
+    if (err == EBUSY)
+        err = lock_in_time(lock);
+    if (err == ETIMEDOUT) { /* say so, then look again: who has it does it the other way round */
+        atomic_store(&b->block->was_missed, 1);
+        err = pthread_mutex_trylock(lock);
+    }
     atomic_thread_fence(memory_order_seq_cst); /* who frees the buffer looks at the lock behind tx_lent_to */
     if (err != EOWNERDEAD)
         return -err;
     /* Whoever died here had moved a position, with all that belongs to it, or had not. */
     return -pthread_mutex_consistent(lock);
+}
+
+void borrow_unlock(struct borrow *b, pthread_mutex_t *lock)
+{
+    pthread_mutex_unlock(lock);
+    if (atomic_load(&b->block->was_missed))
+        borrow_ring(b);
 }
 
 void borrow_ring(const struct borrow *b)
@@ -167,6 +187,15 @@ bool borrow_is_outer(int fd)
     return parse_name(fd, &pid, &slot, &generation);
 }
 
+/* Any other user could hand the program a pair with such a name, and with it one of its own connections under
+ * another number. Who made a pair, the kernel knows. */
+static bool is_of_user(int fd, uid_t uid)
+{
+    struct ucred maker;
+    socklen_t len = sizeof maker;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &len) == 0 && maker.uid == uid;
+}
+
 int borrow_attach(int outer_fd, struct borrow **out)
 {
     struct borrow_service *service = borrow_service();
@@ -176,6 +205,8 @@ int borrow_attach(int outer_fd, struct borrow **out)
         return -ENOTSOCK;
     if (!service)
         return -ENOTCONN;
+    if (!is_of_user(outer_fd, service->uid))
+        return -ENOTSOCK;
     if (pid != service->pid || slot >= SERVICE_CONNS) /* of one that is no more */
         return -ECONNRESET;
     *out = get(service, slot, generation);

@@ -144,11 +144,11 @@ static ssize_t send_locked(struct borrow *b, const struct iovec *iov, int n, int
 
 ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags)
 {
-    int err = borrow_is_lent(b) ? borrow_lock(&b->block->send_lock) : -ECONNRESET;
+    int err = borrow_is_lent(b) ? borrow_lock(b, &b->block->send_lock) : -ECONNRESET;
     if (err)
         return err == -ENOTRECOVERABLE ? -ECONNRESET : err;
     ssize_t sent = send_locked(b, iov, n, flags);
-    pthread_mutex_unlock(&b->block->send_lock);
+    borrow_unlock(b, &b->block->send_lock);
     return sent;
 }
 
@@ -260,11 +260,11 @@ static ssize_t recv_locked(struct borrow *b, const struct iovec *iov, int n, int
 
 ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags)
 {
-    int err = borrow_is_lent(b) ? borrow_lock(&b->block->recv_lock) : -ECONNRESET;
+    int err = borrow_is_lent(b) ? borrow_lock(b, &b->block->recv_lock) : -ECONNRESET;
     if (err)
         return err == -ENOTRECOVERABLE ? -ECONNRESET : err;
     ssize_t got = recv_locked(b, iov, n, flags);
-    pthread_mutex_unlock(&b->block->recv_lock);
+    borrow_unlock(b, &b->block->recv_lock);
     return got;
 }
 

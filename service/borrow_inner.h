@@ -5,15 +5,18 @@
 #ifndef NORNIC_SERVICE_BORROW_INNER_H
 #define NORNIC_SERVICE_BORROW_INNER_H
 
+#include <time.h>
+
 #include "service/borrow.h"
 #include "service/control.h"
 
 /* A service as this process knows it. Never freed: connections of one that has gone still name it. */
 struct borrow_service {
     void *memory;
-    pthread_mutex_t *life; /* service_life() of this process */
+    struct service_life *life; /* service_life() of this process */
     int doorbell; /* the eventfd that wakes it; for good, since threads may be about to write to it */
     int pid;
+    uid_t uid;                             /* of its user */
     struct borrow *by_slot[SERVICE_CONNS]; /* those that this process has */
 };
 
@@ -29,7 +32,7 @@ struct borrow {
 /* The kernel says so, in the memory. */
 static inline bool borrow_has_died(const struct borrow_service *service)
 {
-    return !service_lock_is_held(service->life);
+    return !service_is_alive(service->life);
 }
 
 /* It is still the connection that this process borrowed. */
@@ -37,6 +40,13 @@ static inline bool borrow_is_lent(const struct borrow *b)
 {
     return !borrow_has_died(b->service) && !b->is_given_up &&
            atomic_load_explicit(&b->block->generation, memory_order_acquire) == b->generation;
+}
+
+#define BORROW_NS_PER_S UINT64_C(1000000000)
+static inline struct timespec borrow_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / BORROW_NS_PER_S),
+                             .tv_nsec = (long)(ns % BORROW_NS_PER_S)};
 }
 
 /* --- borrow_open.c --- */
@@ -54,9 +64,13 @@ void borrow_forget_control(void);
 
 /* --- borrow_conn.c --- */
 
-/* Takes one of the two locks of a connection. 0 or -errno: its owner died and it cannot be repaired, or a
- * signal handler asks for what the thread it interrupted has. */
-int borrow_lock(pthread_mutex_t *lock);
+/* Takes one of the two locks of `b`. 0 or -errno: its owner died and it cannot be repaired; a signal handler
+ * asks for what the thread it interrupted has (-EDEADLK); its owner, in whatever process, has had it for
+ * BORROW_LOCK_NS (-EBUSY). */
+int borrow_lock(struct borrow *b, pthread_mutex_t *lock);
+void borrow_unlock(struct borrow *b, pthread_mutex_t *lock);
+/* Longer than a copy takes, also where its thread waits for a processor: who has it is stopped. */
+#define BORROW_LOCK_NS UINT64_C(100000000)
 /* Tells the service that there is something to do. */
 void borrow_ring(const struct borrow *b);
 

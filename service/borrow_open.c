@@ -229,6 +229,7 @@ static int take_in(const struct service_answer *hello, const int *fds, struct bo
     service->life = service_life(service->memory, getpid());
     service->doorbell = high_fd(fds[1]);
     service->pid = hello->pid;
+    service->uid = geteuid(); /* else connect_to() had refused it */
     *out = service;
     return 0;
 }

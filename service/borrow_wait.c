@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for borrowed connections: for one of them on its futex, for many by a waiter.
  *
- * Who waits on a futex also waits for the service's death: on the word of the mutex that the service holds
- * while it lives. The kernel marks it when the holder dies, whatever of, and wakes one of those that wait
+ * Who waits on a futex also waits for the service's death: on the word that the service holds while it
+ * lives. The kernel marks it when the holder dies, whatever of, and wakes one of those that wait
  * there, who wakes the rest; each process has a word of its own. So no wait needs a bound of its own, which
  * would end calls that a signal handler interrupts though it asks for them to be begun anew (SA_RESTART:
  * signal(7)). */
@@ -22,8 +22,7 @@
 #include "base/now.h"
 #include "service/borrow_inner.h"
 
-#define NS_PER_S   UINT64_C(1000000000)
-#define LOOK_AGAIN (NS_PER_S / 5) /* where the kernel cannot wait for two futexes: before Linux 5.16 */
+#define LOOK_AGAIN (BORROW_NS_PER_S / 5) /* where the kernel cannot wait for two futexes: before Linux 5.16 */
 
 #ifndef FUTEX_32
 #define FUTEX_32 2
@@ -35,11 +34,6 @@ struct wait_for {
     uint32_t flags, reserved;
 };
 
-static struct timespec timespec_of(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 static void wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -50,13 +44,13 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
 {
     uint32_t word = atomic_load(alive);
     struct wait_for both[2] = {{seen, (uintptr_t)seq, FUTEX_32, 0}, {word, (uintptr_t)alive, FUTEX_32, 0}};
-    struct timespec until = timespec_of(deadline_ns), *limit = deadline_ns == UINT64_MAX ? NULL : &until;
+    struct timespec until = borrow_timespec(deadline_ns), *limit = deadline_ns == UINT64_MAX ? NULL : &until;
     if (word & SERVICE_LOCK_DIED)
         return 0;
     long n = syscall(SYS_futex_waitv, both, 2, 0, limit, CLOCK_MONOTONIC);
     if (n < 0 && errno == ENOSYS) {
         uint64_t bound_ns = base_now_ns() + LOOK_AGAIN;
-        until = timespec_of(bound_ns < deadline_ns ? bound_ns : deadline_ns);
+        until = borrow_timespec(bound_ns < deadline_ns ? bound_ns : deadline_ns);
         n = syscall(SYS_futex, seq, FUTEX_WAIT_BITSET, seen, &until, NULL, FUTEX_BITSET_MATCH_ANY);
         if (n < 0 && errno == ETIMEDOUT && bound_ns < deadline_ns)
             return 0;
@@ -69,7 +63,7 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
 /* The place where the C library's own calls are cancelled. */
 static int sleep_cancellably(struct borrow *b, uint32_t seen, uint64_t deadline_ns)
 {
-    _Atomic uint32_t *alive = service_lock_word(b->service->life);
+    _Atomic uint32_t *alive = &b->service->life->word;
     int type;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
     int err = sleep_on(&b->block->seq, seen, alive, deadline_ns);

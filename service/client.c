@@ -132,7 +132,8 @@ static void tcp_socket(struct service *service, const struct service_request *re
     } else if (request->what == SERVICE_TCP && atomic_load(&loan->block->state) != BORROW_TCP) {
         r->answer.result = -EBUSY;
     } else {
-        loan->sock->is_handed_over |= request->what == SERVICE_TCP;
+        if (request->what == SERVICE_TCP)
+            service_loan_hand_over(loan);
         r->fds[0] = loan->sock->tcp_fd;
         r->num_fds = 1;
     }

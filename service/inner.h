@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the service's half share, from below: arena (the memory), wake (who sleeps), loan (the
- * connections), client (who borrows, and what they ask), service (the loop). Everything is under the lock of
- * sock/runtime.h, in one thread. */
+/* What the files of the service's half share, from below: arena (the memory), life (its end), wake (who
+ * sleeps), loan (the connections), tcp (their TCP sockets where they fell back), client (who borrows, and
+ * what they ask), service (the loop). Everything is under the lock of sock/runtime.h, in one thread. */
 #ifndef NORNIC_SERVICE_INNER_H
 #define NORNIC_SERVICE_INNER_H
 
 #include "service/arena.h"
 #include "service/borrow.h"
 #include "service/control.h"
+#include "service/life.h"
 #include "service/service.h"
 #include "sock/inner.h"
 
@@ -56,6 +57,7 @@ struct service {
     struct service_config config;
     struct service_arena arena;
     struct service_head *head;
+    struct service_lives lives;
     char path[SERVICE_PATH_BYTES];
     int lock_fd, listen_fd, doorbell_fd;
     int spare_fd; /* a descriptor in reserve, to refuse programs by where there is no other; -1: none */
@@ -115,6 +117,15 @@ void service_loan_end(struct service_loan *loan);
 void service_loan_on_inner(struct service_loan *loan, uint32_t events);
 /* The loan of that slot and generation; NULL: it is no more. */
 struct service_loan *service_loan_find(struct service *service, uint32_t slot, uint32_t generation);
+
+/* --- tcp.c --- */
+
+/* Its TCP socket is about to be a program's: it gets what programs have set, once. Those who ask later get
+ * the same open file, with what the first has made of it since. */
+void service_loan_hand_over(const struct service_loan *loan);
+/* Closes a TCP socket that a program has, or had, where close() might wait: for SO_LINGER, which is the
+ * program's, if the service's reference is the last. That is left to a thread. */
+void service_loan_let_go(const struct service_loan *loan);
 
 /* --- client.c --- */
 

@@ -4,7 +4,6 @@
  * hear goes into it. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -144,6 +143,7 @@ static void init_block(struct service *service, uint32_t slot, const struct serv
     atomic_store(&b->oob_taken, 0);
     atomic_store(&b->is_waited_for, 0);
     atomic_store(&b->wants_room, 0);
+    atomic_store(&b->was_missed, 0);
     atomic_store(&b->error, 0);
     atomic_store(&b->shut, 0);
     atomic_store(&b->options, begin->options);
@@ -303,6 +303,7 @@ static void free_loan(struct service_loan *loan)
         smcr_rt_unwatch(loan->inner);
         close(loan->inner);
     }
+    service_loan_let_go(loan);
     smcr_sock_unref(loan->sock);
     free(loan);
 }
@@ -423,6 +424,16 @@ static void look_at_shut(struct service_loan *loan)
     smcr_sock_notify(s, POLLHUP); /* others who wait see it, too */
 }
 
+/* Who waits for an edge has none of what the one who had the lock has left. */
+static void tell_of_lock(struct service_loan *loan)
+{
+    if (!atomic_exchange(&loan->block->was_missed, 0))
+        return;
+    atomic_fetch_add(&loan->block->in_edges, 1);
+    atomic_fetch_add(&loan->block->out_edges, 1);
+    service_wake(loan);
+}
+
 void service_loan_look(struct service_loan *loan)
 {
     if (smcr_sock_is_closing(loan->sock))
@@ -433,6 +444,7 @@ void service_loan_look(struct service_loan *loan)
         take_options(loan);
     look_at_bytes(loan);
     look_at_shut(loan);
+    tell_of_lock(loan);
     if (atomic_load(&loan->block->wants_room))
         smcr_sock_notify(loan->sock, 0);
 }
@@ -537,17 +549,13 @@ static void tell_state(struct service_loan *loan, enum borrow_state state)
     struct service_block *b = loan->block;
     struct smcr_sock *s = loan->sock;
     snprintf(b->reason, sizeof b->reason, "%s", s->reason ? s->reason : "");
-    if (state == BORROW_TCP)
+    if (state == BORROW_TCP) {
         shut_tcp(loan);
+        smcr_rt_unwatch(s->tcp_fd); /* what comes is the program's */
+    }
     if (state == BORROW_RESET && s->error) {
         atomic_store(&b->error, s->error);
         s->error = 0;
-    }
-    if (state == BORROW_TCP) {
-        int flags = fcntl(s->tcp_fd, F_GETFL);
-        bool is_nonblocking = atomic_load(&b->options) & SERVICE_NONBLOCKING;
-        fcntl(s->tcp_fd, F_SETFL, is_nonblocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
-        smcr_rt_unwatch(s->tcp_fd); /* what comes is the program's */
     }
     atomic_fetch_add(&b->in_edges, 1);
     atomic_fetch_add(&b->out_edges, 1);

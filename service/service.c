@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -237,12 +234,10 @@ static int make_memory(struct service *service, struct nornic_error *why)
     service->head->version = SERVICE_VERSION;
     service->head->magic = SERVICE_MAGIC;
     make_fresh_lock(&service->fresh_lock);
-    for (unsigned i = 0; i < SERVICE_LIVES; i++) {
-        pthread_mutex_t *life = &service->head->lives[i];
-        *life = service->fresh_lock;
-        pthread_mutex_lock(life);
-        atomic_fetch_or(service_lock_word(life), SERVICE_LOCK_WAITERS);
-    }
+    err = service_lives_begin(&service->lives, service->head->lives);
+    if (err)
+        return net_error_set(why, -err, "cannot have the kernel tell programs of the service's end: %s",
+                             strerror(-err));
     for (unsigned i = 0; i < SERVICE_CONNS; i++)
         service->free_slots[i] = (uint16_t)i;
     service->num_free = SERVICE_CONNS;
@@ -308,22 +303,9 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Programs see an end as they see a death, and those that sleep there wake. This thread gives the locks back
- * while their memory is mapped: the kernel could not mark them any more when the thread ends. */
-static void end_life(struct service_head *head)
-{
-    for (unsigned i = 0; i < SERVICE_LIVES; i++) {
-        _Atomic uint32_t *word = service_lock_word(&head->lives[i]);
-        pthread_mutex_unlock(&head->lives[i]);
-        atomic_store(word, SERVICE_LOCK_DIED);
-        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    }
-}
-
 static void free_service(struct service *service)
 {
-    if (service->head)
-        end_life(service->head);
+    service_lives_end(&service->lives);
     close_fd(&service->listen_fd);
     close_fd(&service->doorbell_fd);
     close_fd(&service->spare_fd);

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 5           /* of this memory and of service/control.h: both ends have the same */
+#define SERVICE_VERSION 6           /* of this memory and of service/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
@@ -47,12 +47,17 @@ struct service_bits {
     _Atomic uint64_t words[SERVICE_WORDS];
 };
 
+/* A futex, in the place that the kernel's list of them has for a pointer (service/life.h). */
+struct service_life {
+    _Alignas(uint64_t) _Atomic uint32_t word;
+};
+
 struct service_head {
     uint32_t magic, version;
     /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
      * When the service dies the kernel wakes one of those that wait for each, who wakes the others there:
      * threads of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
-    _Alignas(SERVICE_LINE) pthread_mutex_t lives[SERVICE_LIVES];
+    _Alignas(SERVICE_LINE) struct service_life lives[SERVICE_LIVES];
     /* The number of the sleep that the service is in or about to begin, and that nobody rang for yet; 0: it
      * need not be rung for. By the service, and by who rings: service_ring(). */
     _Alignas(SERVICE_LINE) _Atomic uint64_t sleep;
@@ -120,6 +125,7 @@ struct service_block {
     /* --- by any --- */
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
+    _Atomic uint32_t was_missed;           /* somebody gave up one of the locks: who has it rings */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
     _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */
@@ -163,7 +169,7 @@ static inline struct service_waiter *service_waiter_at(void *memory, uint32_t nu
 }
 
 /* Where the process `pid` sees whether the service lives. Two whose numbers are 1,024 apart share it. */
-static inline pthread_mutex_t *service_life(void *memory, int pid)
+static inline struct service_life *service_life(void *memory, int pid)
 {
     return &((struct service_head *)memory)->lives[(unsigned)pid % SERVICE_LIVES];
 }
@@ -237,6 +243,12 @@ static inline void service_ring(struct service_head *head, uint32_t slot, int do
 #define SERVICE_LOCK_DIED    0x40000000u
 #define SERVICE_LOCK_WAITERS 0x80000000u
 
+/* Somebody who lives has it. */
+static inline int service_word_is_held(uint32_t word)
+{
+    return (word & SERVICE_LOCK_OWNER) != 0 && !(word & SERVICE_LOCK_DIED);
+}
+
 static inline _Atomic uint32_t *service_lock_word(pthread_mutex_t *lock)
 {
     return (_Atomic uint32_t *)lock;
@@ -247,8 +259,13 @@ static inline _Atomic uint32_t *service_lock_word(pthread_mutex_t *lock)
  * a program may have broken. */
 static inline int service_lock_is_held(pthread_mutex_t *lock)
 {
-    uint32_t word = atomic_load(service_lock_word(lock));
-    return (word & SERVICE_LOCK_OWNER) != 0 && !(word & SERVICE_LOCK_DIED);
+    return service_word_is_held(atomic_load(service_lock_word(lock)));
+}
+
+/* The service lives. */
+static inline int service_is_alive(const struct service_life *life)
+{
+    return service_word_is_held(atomic_load(&life->word));
 }
 
 #endif

@@ -412,11 +412,10 @@ static void delete_rkey(struct smc_view *v, const struct smc_message *msg)
             refuse(v, msg, ": not all keys are known");
         return;
     }
-    for (unsigned i = 0; i < d->count && i < SMCR_RKEYS_PER_DELETE; i++) {
-        if (!explain_smc_message_has_key(msg, i))
-            return;
-        unsigned rmb =
-            explain_smc_rmb_by_rkey(v->group, v->side, v->link, get_be32(d->rkeys + 4 * (size_t)i));
+    unsigned keys = explain_smc_message_keys(v->packet, msg);
+    uint32_t rkey;
+    for (unsigned i = 0; i < keys && explain_smc_message_key(v->packet, msg, i, &rkey); i++) {
+        unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, rkey);
         if (rmb < SMC_RMBS_MAX)
             v->group->rmbs[v->side][rmb] = (struct smc_rmb){.is_used = false};
     }
@@ -436,7 +435,8 @@ static void test_link(struct smc_view *v, const struct smc_message *msg, const s
 static void follow(struct smc_view *v, const struct smc_message *msg)
 {
     struct smc_request *asked = msg->is_response && !v->is_repeat ? explain_smc_answer(v, msg->type) : NULL;
-    switch (explain_smc_message_is_told(msg) ? msg->type : 0) { /* 0: the capture cut it too short */
+    switch (explain_smc_message_is_told(v->packet, msg) ? msg->type
+                                                        : 0) { /* 0: the capture cut it too short */
     case SMCR_LLC_CONFIRM_LINK:
         confirm_link(v, msg);
         break;
@@ -473,7 +473,7 @@ void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer)
     struct smc_message msg = explain_smc_message(v->packet, layer);
     explain_smc_say(v, ": SMC%s LLC %s %s", msg.is_v2 ? "v2" : "", msg.name,
                     msg.is_response ? "response" : "request");
-    if (!v->is_repeat && !explain_smc_message_is_told(&msg))
+    if (!v->is_repeat && !explain_smc_message_is_told(v->packet, &msg))
         explain_smc_say(v, " (cut)");
     else if (!v->is_repeat)
         say(v, &msg);

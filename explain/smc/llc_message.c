@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "net/bytes.h"
 #include "smcr/clc2_wire.h"
 
-#define KEYS_OFFSET 8 /* in a DELETE RKEY, of four bytes each */
+#define KEYS_OFFSET 8 /* in a DELETE RKEY */
+#define KEY_BYTES   4u
 
 /* Version 1 as version 2, which has a field more. */
 static void get_confirm_link(struct smcr_confirm_link2 *c, const uint8_t *at, bool is_v2)
@@ -94,9 +96,21 @@ bool explain_smc_message_has(const struct smc_message *msg, const char *field)
     return explain_layer_is_whole(msg->layer) || explain_layer_has(msg->layer, field);
 }
 
-bool explain_smc_message_has_key(const struct smc_message *msg, unsigned i)
+unsigned explain_smc_message_keys(const struct explain_packet *packet, const struct smc_message *msg)
 {
-    return KEYS_OFFSET + 4 * (i + 1) <= msg->layer->len_bytes;
+    uint32_t room = (packet->icrc_offset - msg->layer->offset - KEYS_OFFSET) / KEY_BYTES;
+    return min_u32(msg->delete_rkey.count, msg->is_v2 ? room : SMCR_RKEYS_PER_DELETE);
+}
+
+/* Those that are behind the layer, which has a fixed length, follow it at once. */
+bool explain_smc_message_key(const struct explain_packet *packet, const struct smc_message *msg, unsigned i,
+                             uint32_t *rkey)
+{
+    uint32_t at = msg->layer->offset + KEYS_OFFSET + KEY_BYTES * i;
+    if (at + KEY_BYTES > packet->len_bytes)
+        return false;
+    *rkey = get_be32(packet->frame + at);
+    return true;
 }
 
 /* The last field that is told. */
@@ -122,10 +136,11 @@ static const char *last_said(const struct smc_message *msg)
     }
 }
 
-bool explain_smc_message_is_told(const struct smc_message *msg)
+bool explain_smc_message_is_told(const struct explain_packet *packet, const struct smc_message *msg)
 {
+    uint32_t first;
     return explain_smc_message_has(msg, last_said(msg)) &&
-           (msg->type != SMCR_LLC_DELETE_RKEY || explain_smc_message_has_key(msg, 0));
+           (msg->type != SMCR_LLC_DELETE_RKEY || explain_smc_message_key(packet, msg, 0, &first));
 }
 
 /* The last field of as many RTokens as the message has. */
@@ -136,7 +151,9 @@ static bool has_rtokens(const struct smc_message *msg, unsigned count)
 
 bool explain_smc_message_is_whole(const struct explain_packet *packet, const struct smc_message *msg)
 {
-    if (!explain_smc_message_is_told(msg))
+    unsigned keys;
+    uint32_t rkey;
+    if (!explain_smc_message_is_told(packet, msg))
         return false;
     switch (msg->type) {
     case SMCR_LLC_ADD_LINK:
@@ -150,8 +167,8 @@ bool explain_smc_message_is_whole(const struct explain_packet *packet, const str
         return msg->is_response ||
                has_rtokens(msg, min_u32(msg->confirm_rkey_cont.links_left, SMCR_LINKS_PER_CONFIRM_RKEY_CONT));
     case SMCR_LLC_DELETE_RKEY:
-        return msg->delete_rkey.count == 0 ||
-               explain_smc_message_has_key(msg, min_u32(msg->delete_rkey.count, SMCR_RKEYS_PER_DELETE) - 1);
+        keys = explain_smc_message_keys(packet, msg);
+        return keys == 0 || explain_smc_message_key(packet, msg, keys - 1, &rkey);
     default:
         return true;
     }

@@ -31,10 +31,14 @@ struct smc_message explain_smc_message(const struct explain_packet *packet,
                                        const struct explain_layer *layer);
 /* Whether the capture holds the field, by its name in the layer's list. */
 bool explain_smc_message_has(const struct smc_message *msg, const char *field);
-/* The same for the i-th key of a DELETE RKEY, from 0. */
-bool explain_smc_message_has_key(const struct smc_message *msg, unsigned i);
+/* How many keys a DELETE RKEY names: eight at most in version 1; in version 2, whose message is as long as it
+ * has to be, as many as there is room for in it. */
+unsigned explain_smc_message_keys(const struct explain_packet *packet, const struct smc_message *msg);
+/* The i-th of them, from 0; false: the capture does not hold it. */
+bool explain_smc_message_key(const struct explain_packet *packet, const struct smc_message *msg, unsigned i,
+                             uint32_t *rkey);
 /* Whether it holds all that a line tells of the message. */
-bool explain_smc_message_is_told(const struct smc_message *msg);
+bool explain_smc_message_is_told(const struct explain_packet *packet, const struct smc_message *msg);
 /* Whether it holds all that the group learns from the message, with the parts that hang on it. */
 bool explain_smc_message_is_whole(const struct explain_packet *packet, const struct smc_message *msg);
 

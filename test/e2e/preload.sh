@@ -378,6 +378,25 @@ kill -CONT "${readers[@]}" 2>/dev/null
 wait "${readers[@]}"
 run "${in_b[@]}" "${under_b[@]}" true
 service_b=$(service_of "$tmp/b.smc")
+# one that is passed on before the program has looked whether it is connected
+cat >"$tmp/passed.py" <<'END'
+import socket, time
+here, there = socket.socketpair()
+s = socket.socket()
+s.setblocking(False)
+try:
+    s.connect(("10.77.0.1", 7901))
+except BlockingIOError:
+    time.sleep(0.3)
+socket.send_fds(here, [b"x"], [s.fileno()])
+s.close()
+t = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
+t.setblocking(True)
+t.sendall(b"x")
+print(t.recv(1))
+END
+run timeout 30 "${in_b[@]}" "${under_b[@]}" python3 "$tmp/passed.py"
+if [ "$out" = "b'x'" ]; then ok passed_on_before_a_look; else notok passed_on_before_a_look "$rc: $out $err"; fi
 # and where the program knows the next service before it looks again: what the first had lent is reset all the same,
 # and what the next lends is watched
 cat >"$tmp/next.py" <<'END'

@@ -118,6 +118,25 @@ for what in head consumed; do
 done
 pair 1 answer -- scribble watch
 result nonsense_in_watch_is_passed_over "$words" both "smcr in"
+# another user's pair, with the name that a connection of the service's would have
+cat >"$tmp/named.py" <<'END'
+import array, os, socket, sys
+here, there = socket.socketpair()
+if os.fork() == 0:
+    os.setuid(65534)
+    inner, outer = socket.socketpair()
+    inner.bind(('\0nornic-smc/%s/0/1/0123456789abcdef' % sys.argv[3]).encode())
+    there.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [outer.fileno()]))])
+    there.recv(1)
+    os._exit(0)
+fds = array.array('i')
+fds.frombytes(here.recvmsg(1, socket.CMSG_SPACE(4))[1][0][2])
+os.set_inheritable(fds[0], True)
+os.execl(sys.argv[1], 'peer', sys.argv[2], 'attached', str(fds[0]), 'bulk', '0', '0')
+END
+run "${in_a[@]}" python3 "$tmp/named.py" "$peer" "$tmp/a.sock" "$service_a"
+result another_user_s_pair_is_no_connection "$rc $out $err" \
+    [ "$out" = "failed: borrow_attach: Socket operation on non-socket" ]
 cat >"$tmp/garbage.py" <<'END'
 import array, os, socket, struct, sys
 def connect():
@@ -125,7 +144,7 @@ def connect():
     s.settimeout(5)
     s.connect(sys.argv[1])
     return s
-def ask(s, what, magic=0x4e6f534d, version=5, number=0, fds=()):
+def ask(s, what, magic=0x4e6f534d, version=6, number=0, fds=()):
     s.sendmsg([struct.pack('12I', what, 1000 + what, magic, version, number, 0, 0, 0, 0, 0, 0, 0)],
               [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else [])
     about, number, result = struct.unpack('IIi', s.recv(100)[:12])
@@ -166,7 +185,7 @@ def connect():
     return s
 def hello(s):  # with its descriptors, or None
     try:
-        s.send(struct.pack('12I', 1, 0, 0x4e6f534d, 5, 0, 0, 0, 0, 0, 0, 0, 0))
+        s.send(struct.pack('12I', 1, 0, 0x4e6f534d, 6, 0, 0, 0, 0, 0, 0, 0, 0))
         data, ancillary, _, _ = s.recvmsg(100, 100)
     except (BrokenPipeError, ConnectionResetError):
         return None

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "net/bytes.h"
 #include "smcr/llc2_wire.h"
 #include "test/explain/smc_film.h"
 #include "test/support/smcr_examples.h"
@@ -249,6 +250,25 @@ Test(smc_llc, messages_are_as_long_as_their_parts)
         cr_expect_eq(film_remarks(&f, EXPLAIN_FIND_SMC_MESSAGE, ""), !sent[i].is_one, "%u", i);
         film_end(&f);
     }
+}
+
+/* Those of version 2 lie one behind the other, as many as the message has room for; of version 1 eight. */
+Test(smc_llc, each_key_of_a_delete_rkey_is_forgotten)
+{
+    enum { KEYS = 12, KEY = 0x9000, BYTES = 8 + 4 * KEYS };
+    uint8_t bytes[BYTES] = {SMCR_LLC2_DELETE_RKEY, 0, BYTES, 0, KEYS};
+    film_begin(&f);
+    film_first_contact(&f);
+    for (unsigned i = 0; i <= KEYS; i++)
+        server_confirms(&(struct smcr_confirm_rkey){.rkey = KEY + i, .va = 0x5000});
+    for (unsigned i = 0; i < KEYS; i++)
+        put_be32(bytes + 8 + 4 * (size_t)i, KEY + i);
+    film_send_of(&f, 1, 1, bytes, BYTES);
+    expect_words("DELETE RKEY request: 12 keys, 0x00009000, ...");
+    for (unsigned i = 0; i < KEYS; i++)
+        cr_expect_not(has_rmb(1, KEY + i), "%u", i);
+    cr_expect(has_rmb(1, KEY + KEYS), "it was not named");
+    film_end(&f);
 }
 
 Test(smc_llc, a_link_that_is_not_there_cannot_be_deleted)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which runs there are."""
 import judge, judge_iwarp, judge_smc, judge_verbs, programs, rxe, siw
-from lab import HOST, SEGMENT_MTU, USUAL_MTU
+from lab import CASE_SECONDS, HOST, SEGMENT_MTU, USUAL_MTU
 
 SIZES = (1, 2, 3, 4096, 65536, 1000003)
 
@@ -12,6 +12,7 @@ class Case:
     way: guest-serves or nornic-serves; port: xdp, packet or udp; pairs: queue pairs or connections; weather: options of
     nornic's for a bad line; offloads: of OFFLOADS in lab.py."""
     guest, knobs, is_lossy, is_patient, has_second = 'rxe', {}, False, False, False
+    seconds = CASE_SECONDS   # at most; a longer case runs only if it is named
     judge, filter = judge, 'udp port 4791'
 
     def __init__(self, program, way, port, family='4', pmtu=1024, size=4096, iterations=10, pairs=1, check=False,
@@ -203,7 +204,7 @@ class SmcCase(Case):
     `pairs` connections.
 
     mode: of the guest as server, echo or late; eid: nornic's enterprise id; travels: smcr or tcp, how the bytes go."""
-    judge, filter, loss_ppm, guest_ends_group = judge_smc, 'udp port 4791 or tcp', 0, False
+    judge, filter, loss_ppm, guest_ends_group, diagnosis = judge_smc, 'udp port 4791 or tcp', 0, False, ''
 
     def __init__(self, way, port, mode='echo', eid=programs.GUEST_EID, travels='smcr', **more):
         super().__init__('afsmc', way, port, **more)
@@ -215,6 +216,10 @@ class SmcCase(Case):
         return USUAL_MTU, None
 
 
+class LongSmcCase(SmcCase):
+    seconds = 600
+
+
 def afsmc():
     """First contact, one group for several connections, data of all sizes, half close, and a Decline of each side."""
     for way in ('guest-serves', 'nornic-serves'):
@@ -222,6 +227,7 @@ def afsmc():
             yield SmcCase(way, 'udp', size=size)
         yield SmcCase(way, 'packet', size=100000)
         yield SmcCase(way, 'udp', size=1000, eid='ANOTHER', travels='tcp')
+        yield LongSmcCase(way, 'udp', size=100000000)
     yield SmcCase('guest-serves', 'udp', 'late', size=300000)
     yield SmcCase('guest-serves', 'udp', size=30000, pairs=3)
     yield SmcCase('nornic-serves', 'udp', size=30000, pairs=8)
@@ -233,15 +239,18 @@ class TalkCase(SmcCase):
     sockets: which the guest uses; devices: of nornic; test_link_s: of the guest's links; idle_ms: of the middle in mode
     idle, at whose beginning both say what links they have; has_second: nornic has a second interface;
     at_quarter, at_idle: what nornic's smctalk runs then (at_idle: instead of saying that); guest_ends_group: by
-    unloading its module while nornic waits for that."""
+    unloading its module while nornic waits for that; before, after: what is run around nornic's smctalk;
+    guest_before, guest_after: around the guest's; diagnosis: what the Decline says."""
     def __init__(self, way, mode, note='', guest_eid=programs.GUEST_EID, sockets='smc', devices='udp:nic0',
                  loss_ppm=0, test_link_s=30, idle_ms=1000, has_second=False, at_quarter='', at_idle='',
-                 guest_ends_group=False, **more):
+                 guest_ends_group=False, before='', after='', guest_before='', guest_after='', diagnosis='', **more):
         super().__init__(way, 'udp', mode, **more)
         self.program, self.guest_eid, self.sockets, self.devices = 'smctalk', guest_eid, sockets, devices
         self.loss_ppm, self.test_link_s, self.idle_ms = loss_ppm, test_link_s, idle_ms
         self.has_second, self.at_quarter, self.at_idle = has_second, at_quarter, at_idle
         self.guest_ends_group = guest_ends_group
+        self.before, self.after, self.diagnosis = before, after, diagnosis
+        self.guest_before, self.guest_after = guest_before, guest_after
         self.name = '-'.join(['afsmc', way, mode] + [note] * bool(note))
 
 
@@ -268,6 +277,33 @@ def talks():
         yield TalkCase(way, 'echo', 'nornic-has-no-eid', size=2000, eid='', travels='tcp')
 
 
+# An interface that leads nowhere, whose network is not that of the connections.
+AWAY = 'ip link add away type veth peer name nowhere && ip addr add 192.0.2.1/24 dev away && ip link set away up'
+# No RoCE passes, in any direction: what is missed first is CONFIRM LINK.
+NO_ROCE = ('nft "add table ip noroce; add chain ip noroce in { type filter hook input priority 0; }; '
+           'add rule ip noroce in udp dport 4791 drop; add chain ip noroce out { type filter hook output '
+           'priority 0; }; add rule ip noroce out udp dport 4791 drop"')
+# The guest's only RDMA device goes, and is there again, with its GIDs, for the cases that follow.
+NO_RXE = 'rdma link del rxe0'
+RXE_AGAIN = ('rdma link add rxe0 type rxe netdev eth0; for i in $(seq 100); do n=$(cat '
+             '/sys/class/infiniband/rxe0/ports/1/gids/[0-7] 2>/dev/null | grep -vc "^[0:]*$"); '
+             '[ "$n" -ge 3 ] && break; usleep 50000; done')
+
+
+def declines():
+    """Further reasons for a Decline (EIDs: afsmc(), talks()); behind all others, since the guest's device changes."""
+    def case(way, note, diagnosis, **more):
+        return TalkCase(way, 'echo', note, size=2000, travels='tcp', diagnosis=diagnosis, **more)
+    device = {'guest_before': NO_RXE, 'guest_after': RXE_AGAIN}
+    yield case('guest-serves', 'guest-has-no-device', '0x03030002: no SMC-R device', **device)
+    yield case('nornic-serves', 'guest-has-no-device', '0x03030000: no usable RNIC, or no EID in common', **device)
+    away = {'before': AWAY, 'after': 'ip link del away', 'devices': 'udp:away'}
+    for way in ('guest-serves', 'nornic-serves'):
+        yield case(way, 'nornic-has-no-device-there', '0x03030000', **away)
+    yield case('nornic-serves', 'no-roce-passes', '0x02010000: no CONFIRM LINK in time', before=NO_ROCE,
+               after='nft delete table ip noroce')
+
+
 def preloaded():
     """Programs of plain TCP under `nornic run --smc`."""
     def case(way, mode, note='', **more):
@@ -292,6 +328,7 @@ class IwarpCase:
     options: of nornic's command; is_lossy: 2 % of the frames of either side are lost; is_patient: nornic's kernel
     does not hear that it is refused; rev, has_crc: what MPA is to agree on."""
     judge, filter, port, weather, check, offloads, has_second = judge_iwarp, 'tcp', 'iwarp', (), False, 'off', False
+    seconds = CASE_SECONDS
 
     def __init__(self, program, way, family='4', mtu=1500, size=4096, iterations=10, pairs=1, guest='siw', knobs=None,
                  options=(), is_lossy=False, is_patient=False, rev=2, has_crc=True,
@@ -396,6 +433,7 @@ def all_cases(xdp_takes_4096=True):
     yield from talks()
     yield from with_roce_verbs()
     yield from quirks()
+    yield from declines()
     yield from siw_itself()
     yield from with_siw()
     yield from with_verbs()

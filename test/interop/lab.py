@@ -224,11 +224,13 @@ class Lab:
         except FileNotFoundError:
             return ''
 
-    def in_guest(self, command, listens=None):
-        """Starts a command in the guest; its number. With `listens`, returns once it listens there."""
+    def in_guest(self, command, listens=None, seconds=CASE_SECONDS):
+        """Starts a command in the guest, for so long at most; its number. With `listens`, returns once it listens
+        there."""
         n, self.next_command = self.next_command, self.next_command + 1
         with open('%s/new' % self.share, 'w') as f:
-            f.write(('# listens %s\n' % listens if listens else '') + 'exec timeout %d %s\n' % (CASE_SECONDS, command))
+            f.write('# listens %s\n' % listens if listens else '')
+            f.write('exec timeout %d %s\n' % (seconds, command))
         os.rename(self.share + '/new', '%s/cmd.%d' % (self.share, n))
         if listens:
             wait_for('the guest to listen', 20, lambda: os.path.exists('%s/ready.%d' % (self.share, n)))

@@ -389,7 +389,8 @@ class Afsmc(Program):
 
     def command(self, case, number):
         return [sys.executable, HERE + '/smc.py', 'connect' if case.way == 'guest-serves' else 'listen',
-                case.port_name(), str(self.port(number)), str(case.pairs), str(case.size), case.eid, case.travels]
+                case.port_name(), str(self.port(number)), str(case.pairs), str(case.size), case.eid, case.travels,
+                str(case.seconds - 10)]
 
     def guest_listens(self, number):
         return 'tcp %d' % self.port(number)
@@ -416,10 +417,11 @@ class Smctalk(Afsmc):
     def stock(self, case, gid_index, number):
         serves = case.way == 'guest-serves'
         words = self.words(case, '0.0.0.0' if serves else HOST['4'], number, serves)
-        return ("sh -c 'modprobe smc && sysctl -qw net.smc.smcr_testlink_time=%d && afsmc eid \"%s\" && FAMILY=%s "
-                "IDLE_MS=%d AT_IDLE=\"afsmc groups\" smctalk %s%s'" %
-                (case.test_link_s, case.guest_eid, case.sockets, case.idle_ms, words,
-                 UNLOAD_SMC * case.guest_ends_group))
+        return ("sh -c 'modprobe smc && %ssysctl -qw net.smc.smcr_testlink_time=%d && afsmc eid \"%s\" && FAMILY=%s "
+                "IDLE_MS=%d AT_IDLE=\"afsmc groups\" smctalk %s%s%s'" %
+                (case.guest_before and case.guest_before + ' && ', case.test_link_s, case.guest_eid, case.sockets,
+                 case.idle_ms, words, UNLOAD_SMC * case.guest_ends_group,
+                 case.guest_after and '; rc=$?; %s; exit $rc' % case.guest_after))
 
     def command(self, case, number):
         serves = case.way == 'nornic-serves'
@@ -427,7 +429,10 @@ class Smctalk(Afsmc):
                'IDLE_MS=%d' % case.idle_ms, 'AT_IDLE=' + (case.at_idle or '%s smc stat --json' % NORNIC),
                'AT_QUARTER=' + case.at_quarter,
                'AT_END=%s -B %s/closed.py%s' % (sys.executable, HERE, ' links' * case.guest_ends_group)]
-        return env + [SMCTALK] + self.words(case, HOST['4'] if serves else GUEST['4'], number, serves).split()
+        words = env + [SMCTALK] + self.words(case, HOST['4'] if serves else GUEST['4'], number, serves).split()
+        if not case.before:
+            return words
+        return ['sh', '-c', '%s && "$@"; rc=$?; %s; exit $rc' % (case.before, case.after), 'sh', *words]
 
     def said(self, case, text):
         return ''   # judge_smc.check() looks at both sides' words

@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """nornic's end of an SMC-R case, in its namespace: `nornic smc` with a file to send, and a look at what came back.
 
-    smc.py connect|listen DEVICE PORT CONNS BYTES EID smcr|tcp
+    smc.py connect|listen DEVICE PORT CONNS BYTES EID smcr|tcp SECONDS
 
 As client it sends the bytes over each of CONNS connections, one process each, and expects them back; as server one
-process sends the bytes to each client and expects the same of it. The last word: how the bytes have to travel. Exits
-with 0 when all came back and travelled so.
+process sends the bytes to each client and expects the same of it. smcr|tcp: how the bytes have to travel; SECONDS: how
+long each connection may take. Exits with 0 when all came back and travelled so.
 """
 import hashlib, json, os, signal, subprocess, sys, tempfile
 from lab import GUEST, HOST, NORNIC
 
-SECONDS = 50
+PERIOD = 65536   # of the pattern
 
 
 def pattern(size):
     """As afsmc has it: byte i is i * 7 + (i >> 8)."""
-    return bytes(i * 7 + (i >> 8) & 255 for i in range(size))
+    return (bytes(i * 7 + (i >> 8) & 255 for i in range(PERIOD)) * (size // PERIOD + 1))[:size]
 
 
 def reports(lines):
@@ -27,10 +27,10 @@ def reports(lines):
             yield json.loads(line)
 
 
-def run(command, conns, out, wanted, way):
+def run(command, conns, out, wanted, way, seconds):
     """Runs nornic, ends it after so many connections; what went wrong, or ''."""
     nornic = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     try:
         for number, report in enumerate(reports(nornic.stdout), 1):
             if report['transport'] != way:
@@ -56,7 +56,7 @@ def run(command, conns, out, wanted, way):
 
 
 def main():
-    role, device, port, conns, size, eid, way = sys.argv[1:]
+    role, device, port, conns, size, eid, way, seconds = sys.argv[1:]
     data = pattern(int(size))
     with tempfile.TemporaryDirectory(prefix='nornic-smc-') as folder:
         send, out = folder + '/send', folder + '/out'
@@ -64,16 +64,17 @@ def main():
             f.write(data)
         common = ['-d', device, '--ueid', eid, '-i', send, '-o', out, '--sum', '--json']
         if role == 'listen':
-            return run([NORNIC, 'smc', 'listen', *common, '-k', HOST['4'] + ':' + port], int(conns), out, data, way)
+            return run([NORNIC, 'smc', 'listen', *common, '-k', HOST['4'] + ':' + port], int(conns), out, data, way,
+                       int(seconds))
         for _ in range(int(conns)):
-            why = run([NORNIC, 'smc', 'connect', *common, GUEST['4'], port], 1, out, data, way)
+            why = run([NORNIC, 'smc', 'connect', *common, GUEST['4'], port], 1, out, data, way, int(seconds))
             if why:
                 return why
     return ''
 
 
 def too_late(*_):
-    sys.exit('smc.py: not within %d s' % SECONDS)
+    sys.exit('smc.py: not within its time')
 
 
 os.environ.pop('NORNIC_PORT', None)

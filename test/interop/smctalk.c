@@ -147,7 +147,8 @@ static void reset(struct conn *c)
 /* The other end has reset it: what this mode is about, or an error. */
 static void was_reset(struct conn *c, const char *what)
 {
-    if (!is_aborted() || (errno != ECONNRESET && errno != EPIPE && errno != ECONNABORTED))
+    bool is_reset = errno == ECONNRESET || errno == EPIPE || errno == ECONNABORTED || errno == ENOTCONN;
+    if (!is_aborted() || !is_reset)
         die(what);
     finish(c);
 }
@@ -218,8 +219,10 @@ static void step(struct conn *c, short revents)
         send_some(c); /* or hear why not */
     if (c->fd < 0)
         return;
-    if (!c->said_end && may_end(c) && CALL(shutdown)(c->fd, SHUT_WR) != 0)
-        die("shutdown");
+    if (!c->said_end && may_end(c) && CALL(shutdown)(c->fd, SHUT_WR) != 0) {
+        was_reset(c, "shutdown");
+        return;
+    }
     c->said_end |= may_end(c);
     bool is_cut = is_aborted() && c->heard_end; /* Linux does not always tell a reset from an end */
     if (!is_cut && (!c->heard_end || !c->said_end))

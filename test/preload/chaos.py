@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""redis and its clients by SMC-R, while processes are killed and stopped and the wire is cut at random.
+"""A server and its clients by SMC-R, while processes are killed and stopped and the wire is cut at random.
 
-    chaos.py worker redis HOST PORT ID          a client: writes, reads back, connects again after an error, until
+    chaos.py worker redis|postgres HOST PORT ID a client: writes, reads back, connects again after an error, until
                                                 something is on its standard input
     chaos.py break SECONDS SEED COMMAND-FILE    breaks what the file names, one a line, for so long, and mends it
 
@@ -10,7 +10,7 @@ The worker's values tell whose they are, and which; what was acknowledged is wha
 It says when it has seen a wrong one, or when an answer took longer than HANG_S, and ends with 3 or 4; else,
 at the end, what it has done.
 """
-import collections, errno, hashlib, os, random, select, socket, subprocess, sys, time
+import collections, errno, hashlib, os, random, select, socket, struct, subprocess, sys, time
 
 HANG_S = 40   # a cut of 4 s, two handshakes of 6 s, and what TCP waits between its SYNs; on a busy machine
 
@@ -48,6 +48,54 @@ class Redis:
 
     def get(self, who):
         return self.ask(b'GET', b'key%d' % who)
+
+    def close(self):
+        self.s.close()
+
+
+class Postgres:
+    """By version 3 of its protocol, simple queries; user test, database postgres, no password."""
+    def __init__(self, host, port):
+        self.s = socket.create_connection((host, port), HANG_S)
+        self.f = self.s.makefile('rb')
+        words = b'user\0test\0database\0postgres\0\0'
+        self.s.sendall(struct.pack('>II', len(words) + 8, 3 << 16) + words)
+        self.answer()
+        self.ask(b'create table if not exists kv (k int primary key, v bytea)')
+
+    def take(self, size):
+        got = self.f.read(size)
+        if len(got) < size:
+            raise EOFError
+        return got
+
+    def answer(self):
+        """The first value of the last row, up to ReadyForQuery."""
+        value = None
+        while True:
+            kind, size = struct.unpack('>cI', self.take(5))
+            body = self.take(size - 4)
+            if kind == b'Z':
+                return value
+            if kind == b'D':
+                value = body[6:]
+            if kind == b'E':
+                fields = dict((part[:1], part[1:]) for part in body.split(b'\0') if part)
+                if fields[b'V'] in (b'FATAL', b'PANIC'):   # it begins again, or ends
+                    raise EOFError
+                if fields[b'C'] not in (b'42P07', b'23505'):   # two of them made the table at the same time
+                    raise ValueError('postgres says %r' % fields)
+
+    def ask(self, query):
+        self.s.sendall(struct.pack('>cI', b'Q', len(query) + 5) + query + b'\0')
+        return self.answer()
+
+    def put(self, who, data):
+        self.ask(b"insert into kv values (%d, '\\x%s') on conflict (k) do update set v = excluded.v" %
+                 (who, data.hex().encode()))
+
+    def get(self, who):
+        return bytes.fromhex(self.ask(b'select v from kv where k = %d' % who)[2:].decode())
 
     def close(self):
         self.s.close()
@@ -110,6 +158,6 @@ def breaks(seconds, seed, path):
 if sys.argv[1] == 'break':
     breaks(*sys.argv[2:])
 else:
-    words, status = work({'redis': Redis}[sys.argv[2]], *sys.argv[3:5], int(sys.argv[5]))
+    words, status = work({'redis': Redis, 'postgres': Postgres}[sys.argv[2]], *sys.argv[3:5], int(sys.argv[5]))
     print(words, flush=True)
     os._exit(status)

@@ -38,8 +38,7 @@ static void set_up(void)
     cr_assert_neq(service.memory, MAP_FAILED);
     service.doorbell = eventfd(0, EFD_NONBLOCK);
     service.life = service_life(service.memory, getpid());
-    init_lock(service.life);
-    pthread_mutex_lock(service.life);
+    atomic_store(&service.life->word, (uint32_t)gettid());
     struct service_block *block = service_block_at(service.memory, SLOT);
     init_lock(&block->send_lock);
     init_lock(&block->recv_lock);

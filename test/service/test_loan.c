@@ -3,16 +3,21 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "service/inner.h"
 
 TestSuite(loan, .timeout = 60);
@@ -98,6 +103,20 @@ Test(loan, what_is_ended_as_tcp_is_handed_over_is_ended, .init = set_up, .fini =
     cr_assert(has_ended());
 }
 
+/* One has waited in vain for the lock of another, and waits for an edge now. */
+Test(loan, who_missed_a_lock_has_an_edge_when_it_is_given_back, .init = set_up, .fini = tear_down)
+{
+    struct service_block *b = loan->block;
+    loan->inner = STDIN_FILENO;
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 0);
+    atomic_store(&b->was_missed, 1);
+    service_loan_look(loan);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 1);
+    cr_assert_eq(atomic_load(&b->out_edges), 1);
+}
+
 static struct linger linger_of(int fd)
 {
     struct linger linger;
@@ -132,6 +151,69 @@ Test(loan, the_program_has_its_linger_back, .init = set_up, .fini = tear_down)
     end_with_linger(30, true);
     cr_assert_eq(linger_of(loan->sock->tcp_fd).l_linger, 30);
     cr_assert(linger_of(loan->sock->tcp_fd).l_onoff);
+}
+
+/* Two processes that share it: what the first has made of the TCP socket since is not undone. */
+Test(loan, a_tcp_socket_is_what_it_was_set_to_and_that_once, .init = set_up, .fini = tear_down)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0), number = 0, on = 1;
+    struct timeval tv = {0};
+    socklen_t len = sizeof number, tv_len = sizeof tv;
+    close(loan->sock->tcp_fd);
+    loan->sock->tcp_fd = fd;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* the service's */
+    atomic_store(&loan->block->options, SERVICE_NONBLOCKING);
+    atomic_store(&loan->block->rcvlowat, 7);
+    atomic_store(&loan->block->rcvtimeo_ns, 2500 * NS_PER_MS);
+    service_loan_hand_over(loan);
+    cr_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    cr_assert(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &number, &len) == 0 && number == 0);
+    cr_assert(getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &number, &len) == 0 && number == 7);
+    cr_assert(getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &tv_len) == 0 && tv.tv_sec == 2);
+    fcntl(fd, F_SETFL, 0);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    service_loan_hand_over(loan);
+    cr_assert_not(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    cr_assert(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &number, &len) == 0 && number == 1);
+}
+
+/* A connection whose sender has filled what the other end takes. */
+static int full_tcp(int *other)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    char bytes[4096] = {0};
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(listener, (struct sockaddr *)&at, len), 0);
+    cr_assert_eq(listen(listener, 1), 0);
+    cr_assert_eq(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&at, len), 0);
+    *other = accept(listener, NULL, NULL);
+    close(listener);
+    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        ;
+    return fd;
+}
+
+/* The program has closed it; the service's is the last reference. */
+Test(loan, a_linger_of_the_program_s_holds_up_nobody, .init = set_up)
+{
+    struct linger linger = {.l_onoff = 1, .l_linger = 30};
+    char bytes[65536];
+    int other;
+    close(loan->sock->tcp_fd);
+    loan->sock->tcp_fd = full_tcp(&other);
+    setsockopt(loan->sock->tcp_fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    loan->sock->is_handed_over = true;
+    loan->sock->life = SMCR_SOCK_FINISHED;
+    uint64_t begin_ns = host_now_ns();
+    smcr_rt_lock();
+    service_loan_tell(loan, 0);
+    cr_assert_lt(host_now_ns() - begin_ns, 10 * NS_PER_S);
+    ssize_t n;
+    while ((n = read(other, bytes, sizeof bytes)) > 0)
+        ;
+    cr_assert_eq(n, 0, "it was closed, and what it had to send came first");
 }
 
 static void *sleep_on(void *arg)

@@ -7,15 +7,18 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "service/arena.h"
+#include "service/life.h"
 #include "test/support/random.h"
 
 #define ALL SERVICE_CONNS
@@ -122,6 +125,69 @@ Test(locks, it_is_seen_who_has_one_and_who_died_with_it)
     }
     cr_assert_eq(waitpid(child, NULL, 0), child);
     cr_assert_not(service_lock_is_held(lock), "whoever had it is dead");
+    cr_assert(atomic_load(service_lock_word(lock)) & SERVICE_LOCK_DIED);
+}
+
+/* --- the service's life --- */
+
+static struct service_life *shared_lives(void)
+{
+    struct service_life *lives =
+        mmap(NULL, SERVICE_LIVES * sizeof *lives, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(lives, MAP_FAILED);
+    return lives;
+}
+
+static struct service_lives own_lives;
+
+Test(lives, the_kernel_marks_each_when_it_dies_and_wakes_who_waits)
+{
+    struct service_life *lives = shared_lives();
+    struct timespec limit = {.tv_sec = 30};
+    uint32_t word;
+    int said[2], end[2];
+    char byte;
+    cr_assert(pipe(said) == 0 && pipe(end) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        byte = service_lives_begin(&own_lives, lives) == 0;
+        (void)!write(said[1], &byte, 1);
+        close(end[1]);
+        (void)!read(end[0], &byte, 1);
+        _exit(0);
+    }
+    cr_assert(read(said[0], &byte, 1) == 1 && byte);
+    word = atomic_load(&lives[1].word);
+    cr_assert_eq(word, (uint32_t)child | SERVICE_LOCK_WAITERS, "else nobody is woken");
+    close(end[1]);
+    while (service_is_alive(&lives[1]))
+        cr_assert(syscall(SYS_futex, &lives[1].word, FUTEX_WAIT, word, &limit, NULL, 0) == 0 ||
+                  errno == EAGAIN);
+    cr_assert_eq(waitpid(child, NULL, 0), child);
+    for (unsigned i = 0; i < SERVICE_LIVES; i++)
+        cr_assert(atomic_load(&lives[i].word) & SERVICE_LOCK_DIED, "%u", i);
+}
+
+/* What programs write there is their loss: nothing of the service's is in that memory. */
+Test(lives, an_end_does_not_look_at_what_programs_can_write)
+{
+    struct service_life *lives = shared_lives();
+    pthread_mutex_t *lock = &shared_block()->send_lock;
+    cr_assert_eq(service_lives_begin(&own_lives, lives), 0);
+    memset(lives, 0xff, SERVICE_LIVES * sizeof *lives);
+    service_lives_end(&own_lives);
+    for (unsigned i = 0; i < SERVICE_LIVES; i++)
+        cr_assert_not(service_is_alive(&lives[i]));
+    service_lives_end(&own_lives);
+    pid_t child = fork();
+    if (child == 0) { /* the C library has its list back, also of this thread */
+        bool are_well = service_lives_begin(&own_lives, lives) == 0;
+        service_lives_end(&own_lives);
+        pthread_mutex_lock(lock);
+        _exit(are_well ? 0 : 1);
+    }
+    int status;
+    cr_assert(waitpid(child, &status, 0) == child && status == 0);
     cr_assert(atomic_load(service_lock_word(lock)) & SERVICE_LOCK_DIED);
 }
 

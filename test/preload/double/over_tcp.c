@@ -245,14 +245,16 @@ enum borrow_state borrow_state(const struct borrow *b)
     return b->timer_fd >= 0 && poll(&fd, 1, 0) == 0 ? BORROW_NEGOTIATING : b->ends_as;
 }
 
-int borrow_tcp_fd(struct borrow *b)
+int borrow_beside_fd(struct borrow *b)
 {
     return libc()->fcntl(b->tcp_fd, F_DUPFD_CLOEXEC, 0);
 }
 
-int borrow_beside_fd(struct borrow *b)
+int borrow_tcp_fd(struct borrow *b)
 {
-    return borrow_tcp_fd(b);
+    int flags = libc()->fcntl(b->tcp_fd, F_GETFL) & ~O_NONBLOCK;
+    libc()->fcntl(b->tcp_fd, F_SETFL, flags | (b->is_nonblocking ? O_NONBLOCK : 0));
+    return borrow_beside_fd(b);
 }
 
 /* --- bytes --- */
