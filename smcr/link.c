@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "smcr/cdc_wire.h"
 #include "smcr/group.h"
 
 /* Timeout code 14 is 67 ms; after timeouts in a row the engine waits once, twice, then four times that, so
@@ -357,7 +358,6 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, size_
  * carries behind them (RC delivers in order), and so begins when they have arrived. */
 #define TRAIN_BYTES  (32u << 10)
 #define TRAIN_WRITES 32
-#define SHORT_BYTES  28u /* with its RETH such a write is as long as a message */
 
 uint32_t smcr_link_write_most(const struct smcr_link *link)
 {
@@ -384,15 +384,15 @@ static bool is_alone(const struct smcr_link *link)
 
 static bool is_filled_up(const struct smcr_link *link, const struct smcr_write *w)
 {
-    return link->port->config.moves_trains && w->len_bytes < SHORT_BYTES &&
-           w->len_bytes + w->spare_bytes >= SHORT_BYTES && is_alone(link);
+    return link->port->config.moves_trains && w->len_bytes < SMCR_SHORT_BYTES &&
+           w->len_bytes + w->spare_bytes >= SMCR_SHORT_BYTES && is_alone(link);
 }
 
 static int post_filled_up(struct smcr_link *link, const struct smcr_write *w)
 {
-    uint8_t bytes[SHORT_BYTES] = {0};
+    uint8_t bytes[SMCR_SHORT_BYTES] = {0};
     memcpy(bytes, w->local, w->len_bytes);
-    struct nornic_sge sge = {.addr = (uintptr_t)bytes, .len_bytes = SHORT_BYTES};
+    struct nornic_sge sge = {.addr = (uintptr_t)bytes, .len_bytes = SMCR_SHORT_BYTES};
     struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_WRITE, 0),
                                 .sg_list = &sge,
                                 .num_sge = 1,

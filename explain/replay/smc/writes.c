@@ -68,12 +68,30 @@ int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr
     return n <= smcr_cap_bytes(image->start, image->elem_bytes) ? n : -1;
 }
 
+/* How many bytes of the last write are beyond the cursor at `end`: a few bytes may be filled up to what a
+ * message is long (smcr/link.c). Then the pieces that join up to it are more than the cursor moves. */
+static uint32_t filled_up(const struct smcplay_image *image, const struct smcplay_writes *w,
+                          const struct smcr_cursor *to, uint32_t end)
+{
+    size_t i = w->count - 1;
+    const struct smcplay_piece *last = &w->pieces[i];
+    int64_t n = smcplay_image_ahead(image, to);
+    uint64_t joined = last->len_bytes;
+    for (; i > 0 && w->pieces[i - 1].va + w->pieces[i - 1].len_bytes == w->pieces[i].va; i--)
+        joined += w->pieces[i - 1].len_bytes;
+    int64_t over = (int64_t)joined - (n < end - image->start ? n : end - image->start);
+    return n > 0 && last->len_bytes == SMCR_SHORT_BYTES && over > 0 && over < SMCR_SHORT_BYTES
+               ? (uint32_t)over
+               : 0;
+}
+
 void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, const struct smcr_cursor *to)
 {
     uint32_t end = to->offset_bytes == image->start ? image->elem_bytes : to->offset_bytes;
     if (w->count == 0)
         return;
-    const struct smcplay_piece *last = &w->pieces[w->count - 1];
+    struct smcplay_piece *last = &w->pieces[w->count - 1];
+    last->len_bytes -= filled_up(image, w, to, end);
     uint64_t base = last->va + last->len_bytes - end;
     for (size_t i = 0; i < w->count; i++) {
         const struct smcplay_piece *piece = &w->pieces[i];
