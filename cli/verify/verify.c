@@ -340,10 +340,10 @@ const struct cli_command verify_command = {
         "RoCE, how many ICRCs are good and bad, and how many are malformed: too broken, or cut too "
         "short by the capture, for their ICRC to be judged. A wrong UDP checksum, which the ICRC does not "
         "cover, is named where the ICRC is good. Each bad frame is named by its number in "
-        "the file; ICRCs are shown as the four bytes on the wire. A frame that holds a train of packets, which had "
-        "not been cut when it was captured, counts as the packets that it holds. The TCP streams of iWARP are put together "
-        "and followed from their MPA frames on; of their FPDUs it counts how many CRCs are good and "
-        "bad, how many "
+        "the file; ICRCs are shown as the four bytes on the wire. A frame that holds a train of "
+        "packets, which had not been cut when it was captured, counts as the packets that it holds. "
+        "The TCP streams of iWARP are put together and followed from their MPA frames "
+        "on; of their FPDUs it counts how many CRCs are good and bad, how many "
         "are not in use, as both ends agreed, and how many cannot be checked, as the capture cut them.",
     .groups = {{.rows = rows}},
     .operands =

@@ -95,8 +95,8 @@ struct explain_join;
 struct explain_join *explain_join_create(uint64_t max_bytes);
 void explain_join_destroy(struct explain_join *join);
 
-/* The next record of capture `side`, in the order of its file; its number is its frame's place there. 0; -ENOMEM;
- * -EFBIG: it would take more memory than is allowed. */
+/* The next packet of capture `side`, in the order of its file; its number is its frame's place there. 0;
+ * -ENOMEM; -EFBIG: it would take more memory than is allowed. */
 int explain_join_take(struct explain_join *join, unsigned side, struct explain_packet *packet);
 
 /* Both captures are read: lays them together. 0; -ENOMEM; -ENODATA where they have nothing in common, or

@@ -49,7 +49,7 @@ struct explain_network {
     uint32_t id; /* VNI, GRE key, VSID, session */
 };
 
-/* The place of a packet in the frame that it was captured in, with others behind it that had not been cut off:
+/* The place of a packet in the frame that it was captured in, with others that had not been cut off:
  * explain/packet/train.h. All zero: it was captured alone. */
 struct explain_train {
     uint32_t packet; /* from 1 */

@@ -86,8 +86,8 @@ static bool may_follow(const struct roce_bth *first, const struct roce_bth *next
     return next->tver == 0 && next->dest_qpn != 0 && roce_opcodes[next->opcode].flags & ROCE_PKT_DEFINED;
 }
 
-/* Writes the lengths of a first packet with that UDP payload, and an IPv4 checksum that is as right as it was,
- * or that a NIC would have filled in. */
+/* Writes the lengths of a first packet with that UDP payload, and an IPv4 checksum that is as right as it
+ * was, or that a NIC would have filled in. */
 static void put_lengths(uint8_t *l3, const struct datagram *d, uint32_t payload_bytes)
 {
     uint8_t *udp = l3 + d->head_bytes - NET_UDP_BYTES;

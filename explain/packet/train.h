@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Trains that had not been cut when they were captured.
  *
- * A sender hands many RoCE packets to its kernel as one UDP datagram (UDP_SEGMENT), which the kernel or the NIC
- * cuts behind the point where tcpdump looks; and a receiver's kernel puts packets together (GRO) before it. A
- * capture then holds one frame whose UDP payload is packet behind packet, each with BTH and ICRC, all of one
- * length but the last, which may be shorter. None of these ICRCs is right for the frame, as each covers the
- * lengths, and the IPv4 identification, of the packet that was on the wire.
+ * A sender hands many RoCE packets to its kernel as one UDP datagram (UDP_SEGMENT), which the kernel or the
+ * NIC cuts behind the point where tcpdump looks; and a receiver's kernel puts packets together (GRO) before
+ * it. A capture then holds one frame whose UDP payload is packet behind packet, each with BTH and ICRC, all
+ * of one length but the last, which may be shorter. None of these ICRCs is right for the frame, as each
+ * covers the lengths, and the IPv4 identification, of the packet that was on the wire.
  *
- * Where the first packet ends, no header says. It ends where its ICRC is right with its own lengths, and a BTH
- * follows. Who reads captures packet by packet reads them through this cutter: each packet is then as if it had
- * been captured alone, with the number and the time of its frame. */
+ * Where the first packet ends, no header says. It ends where its ICRC is right with its own lengths, and a
+ * BTH follows. Who reads captures packet by packet reads them through this cutter: each packet is then as if
+ * it had been captured alone, with the number and the time of its frame. */
 #ifndef NORNIC_EXPLAIN_PACKET_TRAIN_H
 #define NORNIC_EXPLAIN_PACKET_TRAIN_H
 

@@ -237,13 +237,15 @@ fi
 
 # --- trains that tcpdump sees before they are cut: explain and verify cut them ---
 packets_in() { # FILE, which may still grow
-    "$nornic" verify --json "$1" 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["packets"])' || echo 0
+    "$nornic" verify --json "$1" 2>/dev/null |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["packets"])' || echo 0
 }
 whole_trains() { # NAME HOST
     local name=$1 host=$2
     : >"$tmp/tcpdump.err"
     start_tcpdump || { notok "$name" "tcpdump did not start: $(cat "$tmp/tcpdump.err")"; return; }
-    start "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nna -n 5 -s 200000
+    start "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nna -n 5 -s 200000 \
+        --capture "$tmp/captures/peer.pcapng"
     listening "$ns_a" 18515
     run "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nnb -n 5 -s 200000 \
         --capture "$tmp/captures/whole.pcapng" "$host"
@@ -263,6 +265,13 @@ whole_trains() { # NAME HOST
     run "$nornic" verify "$tmp/wire.pcap"
     if [ $rc = 0 ] && [[ $out == *"bad 0, malformed 0"* ]]; then ok "${name}_icrc"
     else notok "${name}_icrc" "exit status $rc: $out $err"; fi
+    # the other end's packets, one by one, are those of the trains
+    run "$nornic" explain --join --json "$tmp/captures/peer.pcapng" "$tmp/wire.pcap"
+    head -1 "$tmp/out" >"$tmp/sums"
+    if [ $rc = 0 ] &&
+        is 'all(j["join"][w]["packets"] == j["join"][w]["arrived"] > 50 for w in ("a_to_b", "b_to_a"))' \
+            "$tmp/sums"; then ok "${name}_joined"
+    else notok "${name}_joined" "exit status $rc: $(cut -c1-600 "$tmp/sums") $err"; fi
 }
 if ! command -v tcpdump >/dev/null; then
     skip whole_trains "no tcpdump"

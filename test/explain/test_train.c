@@ -202,7 +202,7 @@ Test(train, a_wrong_icrc_within_is_its_packet_s_alone)
     }
 }
 
-/* As many packets as the frame had on the wire, each as whole as it is there; nothing is read behind the end. */
+/* As many packets as the frame had on the wire, each as whole as it is there. */
 Test(train, what_a_snap_length_left_of_it_is_told)
 {
     for (uint32_t snap_bytes = 0; snap_bytes < 42 + 3 * 272; snap_bytes++) {

@@ -82,7 +82,8 @@ def train(frame, *sizes):
     """Packets behind the headers of that frame, with so much data, as one frame that has not been cut."""
     rest = b''
     for i, size in enumerate(sizes):
-        ip, udp, bth, data = bytearray(frame[14:34]), bytearray(frame[34:42]), bytearray(frame[42:54]), bytes([i]) * size
+        ip, udp, bth = (bytearray(frame[a:b]) for a, b in ((14, 34), (34, 42), (42, 54)))
+        data = bytes([i]) * size
         bth[0], bth[1] = 1, 0
         bth[9:12] = (i + 1).to_bytes(3, 'big')
         struct.pack_into('>HH', ip, 2, 44 + size, i)
