@@ -290,7 +290,8 @@ const struct cli_command sniff_command = {
              "program was too slow is counted.\n\n"
              "Ctrl-C ends it; the file is whole then. \"Sent again\" are packets with a PSN that was there "
              "before, \"bad ICRC\" those whose bytes give another one. `nornic explain FILE` shows which "
-             "they are, and why.",
+             "they are, and why. Of a frame that holds a train of packets, which had not been cut when it "
+             "was captured, each packet is counted; the file has the frame as it was.",
     .groups = {{.rows = rows}},
     .rules =
         (const struct cli_rule[]){
