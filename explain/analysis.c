@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "explain/flow/describe.h"
 #include "explain/flow/early.h"
 #include "explain/flow/pause.h"
 #include "explain/flow/place.h"
@@ -111,7 +112,8 @@ static void take_bad(struct explain_analysis *a, const struct explain_packet *pa
     bool is_short = packet->len_bytes < packet->wire_bytes;
     if (is_short)
         note_unseen(&a->unseen, packet);
-    const char *words = is_short                      ? "cut within its headers"
+    const char *words = packet->is_train_cut          ? "a train of packets, cut within the first of them"
+                        : is_short                    ? "cut within its headers"
                         : packet->is_only_checksum    ? "wrong UDP checksum"
                         : packet->is_only_ip_checksum ? "wrong IPv4 header checksum"
                                                       : roce_rx_verdict_words(packet->verdict);
@@ -265,6 +267,9 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
     explain_meaning_clear(m);
     if (!explain_twice_take(a->twice, packet, m))
         take(a, packet, m);
+    if (packet->train.packet == 1)
+        explain_add_words(m, "; first of a train of %" PRIu32 " packets, captured before it was cut",
+                          packet->train.of);
     for (unsigned i = 0; i < m->remark_count; i++)
         if (!m->remarks[i].number)
             m->remarks[i].number = packet->number;

@@ -25,6 +25,7 @@
 #include "cli/stop.h"
 #include "explain/analysis.h"
 #include "explain/join/show.h"
+#include "explain/packet/train.h"
 #include "explain/show/boxes.h"
 #include "explain/show/filter.h"
 #include "explain/show/glossary.h"
@@ -68,10 +69,12 @@ struct run {
     struct explain_join *join;              /* NULL: captures are read one after the other */
     const struct explain_join_place *place; /* of the packet at hand, with `join` */
     struct cli_tale tale;
-    struct cli_foreseen foreseen;        /* of all of the files */
-    bool has_told;                       /* the story stands above */
-    struct explain_glossary named;       /* the rules that the output named */
-    uint64_t number, shown, findings[3]; /* by severity */
+    struct cli_foreseen foreseen;  /* of all of the files */
+    bool has_told;                 /* the story stands above */
+    struct explain_glossary named; /* the rules that the output named */
+    uint64_t frames;               /* that were told of: the number of the last */
+    uint64_t packets;              /* in them */
+    uint64_t shown, findings[3];   /* by severity */
 };
 
 /* What was gathered is seen at once. */
@@ -136,11 +139,11 @@ static void show(struct run *run, const struct explain_packet *packet, const str
 static bool tell(struct run *run, const struct explain_packet *packet, const struct explain_meaning *meaning)
 {
     const struct settings *s = run->settings;
-    run->number++;
+    run->packets++;
     for (unsigned i = 0; i < meaning->remark_count; i++)
         count(run, &meaning->remarks[i]);
     cli_tale_take(&run->tale, packet, meaning);
-    if (run->number == 1)
+    if (run->packets == 1)
         run->style.epoch_ns = packet->time_ns;
     show(run, packet, meaning);
     for (unsigned i = 0; i < run->tale.done_count; i++)
@@ -153,38 +156,42 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
-/* One more packet of an interface or a file. */
+/* What is in one more frame of an interface or a file. */
 static bool take(void *ctx, const struct net_capture_record *record)
 {
     struct run *run = ctx;
     const struct settings *s = run->settings;
+    struct explain_cutter cutter;
     struct explain_packet packet;
     struct explain_meaning meaning;
-    explain_dissect(&packet, record, run->number + 1);
-    explain_analysis_next(run->analysis, &packet, &meaning);
-    if (s->ifname && !s->all && packet.kind == EXPLAIN_OTHER && !meaning.iwarp.done)
-        return true; /* other TCP, which the kernel's filter lets through */
-    return tell(run, &packet, &meaning);
+    bool goes_on = true;
+    explain_cutter_begin(&cutter, record, run->frames + 1);
+    while (goes_on && explain_cutter_next(&cutter, &packet)) {
+        explain_analysis_next(run->analysis, &packet, &meaning);
+        if (s->ifname && !s->all && packet.kind == EXPLAIN_OTHER && !meaning.iwarp.done)
+            continue; /* other TCP, which the kernel's filter lets through */
+        run->frames = packet.number;
+        goes_on = tell(run, &packet, &meaning);
+    }
+    explain_cutter_end(&cutter);
+    return goes_on;
 }
 
 /* One more packet of two captures. What the network made, no sender sent: the analysis is not shown it. */
-static bool take_joined(void *ctx, const struct net_capture_record *record,
-                        const struct explain_join_place *place)
+static bool take_joined(void *ctx, struct explain_packet *packet, const struct explain_join_place *place)
 {
     struct run *run = ctx;
-    struct explain_packet packet;
     struct explain_meaning meaning;
-    explain_dissect(&packet, record, place->number);
     if (place->fate == EXPLAIN_FATE_COPY)
         explain_join_copy_meaning(&meaning, place);
     else
-        explain_analysis_next(run->analysis, &packet, &meaning);
-    explain_join_name_segment(&meaning, &packet);
+        explain_analysis_next(run->analysis, packet, &meaning);
+    explain_join_name_segment(&meaning, packet);
     explain_join_remark(&meaning, run->join, place);
     if (run->page || run->settings->ladder)
         explain_join_add_delay(&meaning, place);
     run->place = place;
-    return tell(run, &packet, &meaning);
+    return tell(run, packet, &meaning);
 }
 
 static int explain_file(struct run *run, const char *path)
@@ -282,7 +289,7 @@ static void put_counted(struct run *run, const char *before, uint64_t count, con
 /* With --strict the gravest findings are what breaks a rule. */
 static void put_count(struct run *run)
 {
-    put_counted(run, "", run->number, "packet");
+    put_counted(run, "", run->packets, "packet");
     put_counted(run, ", ", explain_analysis_flow_total(run->analysis), "flow");
     put_counted(run, "; ", run->findings[2], run->settings->strict ? "violation" : "error");
     put_counted(run, ", ", run->findings[1], "warning");
@@ -393,7 +400,7 @@ static void end_page(struct run *run)
 {
     struct explain_text story = {0};
     cli_tale_lines(&story, &run->tale, run->analysis);
-    cli_page_capture_end(run->page, run->number, run->analysis, story.bytes ? story.bytes : "");
+    cli_page_capture_end(run->page, run->packets, run->analysis, story.bytes ? story.bytes : "");
     explain_text_free(&story);
 }
 
@@ -425,7 +432,7 @@ static int explain(const struct settings *settings)
     else if (status == CLI_OK)
         status = explain_files(&run);
     /* Of what could not be read at all there is nothing to sum up. */
-    if (run.page || (!settings->html && (status == CLI_OK || run.number > 0)))
+    if (run.page || (!settings->html && (status == CLI_OK || run.packets > 0)))
         finish(&run);
     if (run.page)
         end_page(&run);
@@ -560,9 +567,10 @@ const struct cli_command explain_command = {
         "FILE is a pcap or pcapng file, packed with gzip or not, - is standard input: of Ethernet, Linux "
         "cooked captures (tcpdump -i any), raw IP or BSD loopback, also of several interfaces. RDMA is read "
         "below VLAN tags and in VXLAN, Geneve, GRE, NVGRE, ERSPAN and IP in IP; PAUSE, PFC and LLDP with "
-        "DCBX are read as well. Flows take 48 MiB of memory at the most: beyond that those are "
-        "forgotten, and "
-        "said to be, that were silent longest. A line a packet: its "
+        "DCBX are read as well. A frame that holds a train of RoCE packets, which had not been cut "
+        "when it was captured (UDP_SEGMENT, GRO), is cut here: its packets have its number. Flows take "
+        "48 MiB of memory at the most: beyond that those are forgotten, and said to be, that were "
+        "silent longest. A line a packet: its "
         "number, the time since the first one, addresses, destination QP, PSN, and what it means among "
         "those before it: which packet of which message it is, what it answers, whether it was sent "
         "before and why again. What went wrong stands below the packet that shows it, with the "

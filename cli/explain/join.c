@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/explain/reading.h"
 #include "cli/stop.h"
+#include "explain/packet/train.h"
 
 /* They are read twice, so that a pipe will not do. */
 static int check_file(const char *path)
@@ -33,9 +34,13 @@ static int read_side(struct explain_join *join, unsigned side, const char *path,
     if (err)
         return cli_fail("%s", why.text);
     while (!cli_stopped() && (err = net_capture_next(capture, &record, &why)) > 0) {
-        explain_dissect(&packet, &record, ++number);
+        struct explain_cutter cutter;
+        int refused = 0;
+        explain_cutter_begin(&cutter, &record, ++number);
         cli_reading(path, number);
-        int refused = explain_join_take(join, side, &packet);
+        while (!refused && explain_cutter_next(&cutter, &packet))
+            refused = explain_join_take(join, side, &packet);
+        explain_cutter_end(&cutter);
         if (!refused)
             continue;
         net_capture_close(capture);
@@ -86,16 +91,30 @@ int cli_join_read(const char *const paths[2], struct explain_join **out)
 /* A file, and where in it the reader is. */
 struct reader {
     struct net_capture *capture;
-    struct net_capture_record record;
-    uint64_t at;
+    struct explain_cutter cutter; /* of the record */
+    struct explain_packet packet; /* the last that was read */
+    uint64_t at;                  /* the record's number; 0: none was read */
 };
 
-/* Reads on to that record. 1; 0: the file has become shorter; or a failure. */
-static int seek(struct reader *r, uint64_t number, struct nornic_error *why)
+/* Reads the next packet. 1; 0: there is none; or a failure. */
+static int read_packet(struct reader *r, struct nornic_error *why)
+{
+    struct net_capture_record record;
+    int found = 1;
+    while (found > 0 && !(r->at && explain_cutter_next(&r->cutter, &r->packet))) {
+        found = net_capture_next(r->capture, &record, why);
+        if (found > 0)
+            explain_cutter_begin(&r->cutter, &record, ++r->at);
+    }
+    return found;
+}
+
+/* Reads on to that packet of that record. 1; 0: the file has become shorter; or a failure. */
+static int seek(struct reader *r, uint64_t number, uint32_t train_packet, struct nornic_error *why)
 {
     int found = 1;
-    while (r->at < number && (found = net_capture_next(r->capture, &r->record, why)) > 0)
-        r->at++;
+    while (found > 0 && (r->at < number || (r->at == number && r->packet.train.packet < train_packet)))
+        found = read_packet(r, why);
     return found;
 }
 
@@ -106,13 +125,14 @@ static int walk(struct reader readers[2], const char *const paths[2], struct exp
     struct nornic_error why;
     while (!cli_stopped() && explain_join_step(join, &place)) {
         struct reader *r = &readers[place.side];
-        int found = seek(r, place.record[place.side], &why);
+        int found = seek(r, place.record[place.side], place.train_packet[place.side], &why);
         if (found <= 0)
             return found < 0 ? cli_fail("%s", why.text)
                              : cli_fail("%s has changed while it was read", paths[place.side]);
-        struct net_capture_record record = r->record;
-        record.time_ns = place.time_ns[place.side];
-        if (!take(ctx, &record, &place))
+        struct explain_packet packet = r->packet; /* which the analysis may change */
+        packet.number = place.number;
+        packet.time_ns = place.time_ns[place.side];
+        if (!take(ctx, &packet, &place))
             break;
     }
     return CLI_OK;
@@ -129,7 +149,9 @@ int cli_join_walk(const char *const paths[2], struct explain_join *join, cli_joi
     if (status == CLI_OK)
         status = walk(readers, paths, join, take, ctx);
     for (unsigned side = 0; side < 2; side++)
-        if (readers[side].capture)
+        if (readers[side].capture) {
+            explain_cutter_end(&readers[side].cutter);
             net_capture_close(readers[side].capture);
+        }
     return status;
 }

@@ -11,9 +11,10 @@
  * it was stopped (cli/stop.h). explain_join_destroy() is the caller's. */
 int cli_join_read(const char *const paths[2], struct explain_join **out);
 
-/* What is to be shown next. Returns false when no more is wanted. The record has the frame as it left,
- * where that was captured, and the time of the clock of the first file. */
-typedef bool (*cli_join_take)(void *ctx, const struct net_capture_record *record,
+/* What is to be shown next. Returns false when no more is wanted. The packet is that of the frame as it
+ * left, where that was captured, with its number in the joined order and the time of the clock of the first
+ * file. */
+typedef bool (*cli_join_take)(void *ctx, struct explain_packet *packet,
                               const struct explain_join_place *place);
 
 /* Reads both once more, in step, until it is stopped. CLI_OK, or CLI_ERROR after a sentence. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "explain/packet/train.h"
 #include "explain/show/exercise.h"
 #include "explain/show/glossary.h"
 #include "net/pcap_file.h"
@@ -45,14 +46,17 @@ static int read_all(struct net_capture *capture, struct explain_analysis *analys
                     struct explain_answer *answer, struct nornic_error *why)
 {
     struct net_capture_record record;
+    struct explain_cutter cutter;
     struct explain_packet packet;
     struct explain_meaning meaning;
     uint64_t number = 0;
     int err;
     while ((err = net_capture_next(capture, &record, why)) > 0) {
-        explain_dissect(&packet, &record, ++number);
-        explain_analysis_next(analysis, &packet, &meaning);
-        explain_answer_packet(answer, &packet, &meaning);
+        explain_cutter_begin(&cutter, &record, ++number);
+        while (explain_cutter_next(&cutter, &packet)) {
+            explain_analysis_next(analysis, &packet, &meaning);
+            explain_answer_packet(answer, &packet, &meaning);
+        }
     }
     return err;
 }

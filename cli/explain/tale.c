@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "cli/explain/reading.h"
 #include "cli/stop.h"
+#include "explain/packet/train.h"
 #include "net/pcap_file.h"
 
 #define FINDINGS_MAX 64
@@ -170,16 +171,19 @@ static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis,
     struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
+    struct explain_cutter cutter;
     struct explain_packet packet;
     struct explain_meaning meaning;
     if (net_capture_open(strcmp(path, "-") == 0 ? STDIN_PATH : path, &capture, &why))
         return;
     while (!cli_stopped() && net_capture_next(capture, &record, &why) > 0) {
-        explain_dissect(&packet, &record, ++*number);
+        explain_cutter_begin(&cutter, &record, ++*number);
         cli_reading(path, *number);
-        explain_analysis_next(analysis, &packet, &meaning);
-        if (tale)
-            cli_tale_take(tale, &packet, &meaning);
+        while (explain_cutter_next(&cutter, &packet)) {
+            explain_analysis_next(analysis, &packet, &meaning);
+            if (tale)
+                cli_tale_take(tale, &packet, &meaning);
+        }
     }
     cli_reading_end();
     net_capture_close(capture);

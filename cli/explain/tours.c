@@ -14,6 +14,7 @@
 #include "cli/explain/html.h"
 #include "cli/explain/tale.h"
 #include "explain/analysis.h"
+#include "explain/packet/train.h"
 
 /* The file as bytes of this program, and what follows them. */
 #define CAPTURE(name, file)                                                                               \
@@ -50,19 +51,22 @@ static int read_tour(struct cli_page *page, struct explain_analysis *analysis, s
 {
     struct net_capture *capture;
     struct net_capture_record record;
+    struct explain_cutter cutter;
     struct explain_packet packet;
     struct explain_meaning meaning;
     int err = net_capture_open(path, &capture, why);
     if (err)
         return err;
     while ((err = net_capture_next(capture, &record, why)) > 0) {
-        explain_dissect(&packet, &record, ++*total);
-        explain_analysis_next(analysis, &packet, &meaning);
-        cli_tale_take(tale, &packet, &meaning);
-        if (packet.kind != EXPLAIN_OTHER)
-            cli_page_packet(page, &packet, &meaning);
-        for (unsigned i = 0; i < tale->done_count; i++)
-            cli_page_operation(page, &tale->done[i]);
+        explain_cutter_begin(&cutter, &record, ++*total);
+        while (explain_cutter_next(&cutter, &packet)) {
+            explain_analysis_next(analysis, &packet, &meaning);
+            cli_tale_take(tale, &packet, &meaning);
+            if (packet.kind != EXPLAIN_OTHER)
+                cli_page_packet(page, &packet, &meaning);
+            for (unsigned i = 0; i < tale->done_count; i++)
+                cli_page_operation(page, &tale->done[i]);
+        }
     }
     net_capture_close(capture);
     return err;

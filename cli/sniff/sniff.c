@@ -17,6 +17,7 @@
 #include "cli/sniff/live.h"
 #include "cli/sniff/smc.h"
 #include "cli/stop.h"
+#include "explain/packet/train.h"
 
 #define FLUSH_NS         NS_PER_S /* what is gathered is in the file after this time */
 #define SHOW_NS          (NS_PER_S / 4)
@@ -38,6 +39,7 @@ struct run {
     struct sniff_live *live;
     struct sniff_files files;
     struct sniff_count count;
+    uint64_t records; /* that were kept: the number of the last */
     struct explain_analysis *analysis;
     uint64_t begin_ns, flush_ns, show_ns; /* when these are due */
     bool shows, is_on_screen;
@@ -70,17 +72,23 @@ static bool is_full(const struct run *run)
     return run->settings->packets_max && run->count.packets >= run->settings->packets_max;
 }
 
-/* Keeps one record, if it is what is looked for. */
+/* Keeps one record, if it is what is looked for, and counts the packets in it. */
 static int take(struct run *run, const struct net_capture_record *record, struct nornic_error *why)
 {
+    struct explain_cutter cutter;
     struct explain_packet packet;
     struct explain_meaning meaning;
-    explain_dissect(&packet, record, run->count.packets + 1);
-    explain_analysis_next(run->analysis, &packet, &meaning);
-    if (packet.kind == EXPLAIN_OTHER && !sniff_is_smc_handshake(record->data, record->len_bytes))
-        return 0;
-    sniff_count_add(&run->count, &packet, &meaning);
-    return sniff_files_add(&run->files, record, why);
+    bool is_kept = false;
+    explain_cutter_begin(&cutter, record, run->records + 1);
+    while (explain_cutter_next(&cutter, &packet)) {
+        explain_analysis_next(run->analysis, &packet, &meaning);
+        if (packet.kind == EXPLAIN_OTHER && !sniff_is_smc_handshake(record->data, record->len_bytes))
+            continue;
+        sniff_count_add(&run->count, &packet, &meaning);
+        is_kept = true;
+    }
+    run->records += is_kept;
+    return is_kept ? sniff_files_add(&run->files, record, why) : 0;
 }
 
 /* Takes what is there, `max` packets at most. 0, or a failure. */
@@ -282,7 +290,8 @@ const struct cli_command sniff_command = {
              "program was too slow is counted.\n\n"
              "Ctrl-C ends it; the file is whole then. \"Sent again\" are packets with a PSN that was there "
              "before, \"bad ICRC\" those whose bytes give another one. `nornic explain FILE` shows which "
-             "they are, and why.",
+             "they are, and why. Of a frame that holds a train of packets, which had not been cut when it "
+             "was captured, each packet is counted; the file has the frame as it was.",
     .groups = {{.rows = rows}},
     .rules =
         (const struct cli_rule[]){

@@ -32,14 +32,12 @@ static bool is_violation(enum explain_finding_kind kind)
            (kind >= EXPLAIN_FIND_SMC_DECLINE && explain_finding_severity(kind) == 2);
 }
 
-void cli_strict_take(struct cli_strict *strict, const struct net_capture_record *record)
+void cli_strict_take(struct cli_strict *strict, struct explain_packet *packet)
 {
-    struct explain_packet packet;
     struct explain_meaning meaning;
     if (!strict->analysis)
         return;
-    explain_dissect(&packet, record, ++strict->number);
-    explain_analysis_next(strict->analysis, &packet, &meaning);
+    explain_analysis_next(strict->analysis, packet, &meaning);
     for (unsigned i = 0; i < meaning.remark_count; i++) {
         if (!is_violation(meaning.remarks[i].kind))
             continue;

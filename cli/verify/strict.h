@@ -14,12 +14,13 @@
 struct cli_strict {
     struct explain_analysis *analysis;
     struct explain_finding *violations; /* the first of them, CLI_VIOLATIONS_MAX at most */
-    uint64_t count, number;
+    uint64_t count;
 };
 
 /* -ENOMEM: no memory. */
 int cli_strict_begin(struct cli_strict *strict);
-void cli_strict_take(struct cli_strict *strict, const struct net_capture_record *record);
+/* The next packet of the capture, of which the analysis may change the kind. */
+void cli_strict_take(struct cli_strict *strict, struct explain_packet *packet);
 /* A line each; then how many flows were forgotten for room, if any were, and the count. */
 void cli_strict_print(const struct cli_strict *strict);
 /* Adds `forgotten_flows`, `violation_count` and the list `violations` to the object. */

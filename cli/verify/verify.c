@@ -14,7 +14,7 @@
 #include "cli/option/option.h"
 #include "cli/verify/iwarp.h"
 #include "cli/verify/strict.h"
-#include "explain/packet/packet.h"
+#include "explain/packet/train.h"
 #include "net/bytes.h"
 
 /* A frame that is not as it should be. */
@@ -27,6 +27,7 @@ struct bad_frame {
 };
 
 struct tally {
+    uint64_t frames; /* those that hold a train of packets count once */
     uint64_t packets, roce, icrc_ok, icrc_bad, malformed;
     uint64_t checksum_bad; /* of icrc_ok: a wrong UDP checksum, which the ICRC does not cover */
     struct bad_frame *bad; /* icrc_bad + malformed + checksum_bad of them */
@@ -97,39 +98,37 @@ static bool add_bad(struct tally *t, const struct bad_frame *bad)
     return true;
 }
 
-/* Judges one record. False when there is no memory to remember a bad one. DF may be clear: the ICRC is the
+/* Judges one packet. False when there is no memory to remember a bad one. DF may be clear: the ICRC is the
  * question here, and it can be answered. */
-static bool check_record(struct tally *t, const struct net_capture_record *record)
+static bool check_packet(struct tally *t, struct explain_packet *packet)
 {
-    struct explain_packet packet;
     t->packets++;
-    explain_dissect(&packet, record, t->packets);
-    if (packet.verdict == ROCE_RX_NOT_ROCE)
-        return cli_verify_iwarp_take(&t->iwarp, &packet);
+    if (packet->verdict == ROCE_RX_NOT_ROCE)
+        return cli_verify_iwarp_take(&t->iwarp, packet);
     t->roce++;
-    bool is_good = packet.verdict == ROCE_RX_TAKEN || packet.verdict == ROCE_RX_DROP_TVER ||
-                   packet.verdict == ROCE_RX_DROP_GID;
-    if (is_good && !packet.is_cut) {
+    bool is_good = packet->verdict == ROCE_RX_TAKEN || packet->verdict == ROCE_RX_DROP_TVER ||
+                   packet->verdict == ROCE_RX_DROP_GID;
+    if (is_good && !packet->is_cut) {
         t->icrc_ok++;
         return true;
     }
     struct bad_frame bad = {
-        .number = t->packets,
-        .verdict = packet.is_cut ? ROCE_RX_DROP_SHORT : packet.verdict,
-        .expected = packet.roce.icrc_expected,
-        .found = packet.roce.icrc_found,
-        .len_bytes = record->len_bytes,
-        .wire_bytes = record->wire_bytes,
-        .is_only_checksum = packet.is_only_checksum,
+        .number = packet->number,
+        .verdict = packet->is_cut ? ROCE_RX_DROP_SHORT : packet->verdict,
+        .expected = packet->roce.icrc_expected,
+        .found = packet->roce.icrc_found,
+        .len_bytes = packet->len_bytes,
+        .wire_bytes = packet->wire_bytes,
+        .is_only_checksum = packet->is_only_checksum,
     };
-    bool is_icrc_good = packet.roce.icrc_found == packet.roce.icrc_expected;
-    if (packet.is_only_checksum && !is_icrc_good)
+    bool is_icrc_good = packet->roce.icrc_found == packet->roce.icrc_expected;
+    if (packet->is_only_checksum && !is_icrc_good)
         bad.verdict = ROCE_RX_DROP_ICRC;
     if (!add_bad(t, &bad))
         return false;
     if (bad.verdict == ROCE_RX_DROP_ICRC) {
         t->icrc_bad++;
-    } else if (packet.is_only_checksum) {
+    } else if (packet->is_only_checksum) {
         t->checksum_bad++;
         t->icrc_ok++;
     } else {
@@ -219,6 +218,21 @@ static void print_json(const char *path, const struct tally *t, const struct cli
     json_object_put(o);
 }
 
+/* Judges the packets of one record. False: no memory. */
+static bool check_record(struct tally *t, struct cli_strict *strict, const struct net_capture_record *record)
+{
+    struct explain_cutter cutter;
+    struct explain_packet packet;
+    bool has_room = true;
+    explain_cutter_begin(&cutter, record, ++t->frames);
+    while (has_room && explain_cutter_next(&cutter, &packet)) {
+        has_room = check_packet(t, &packet);
+        cli_strict_take(strict, &packet);
+    }
+    explain_cutter_end(&cutter);
+    return has_room;
+}
+
 /* Reads to the end. 0, or -errno with a sentence in `why`; what was counted until then stays. */
 static int read_capture(struct net_capture *capture, struct tally *t, struct cli_strict *strict,
                         struct progress *progress, struct nornic_error *why)
@@ -226,10 +240,9 @@ static int read_capture(struct net_capture *capture, struct tally *t, struct cli
     struct net_capture_record record;
     int more;
     while ((more = net_capture_next(capture, &record, why)) > 0) {
-        if (!check_record(t, &record))
+        if (!check_record(t, strict, &record))
             return net_error_set(why, ENOMEM, "%s: no memory to remember %zu bad frames", progress->path,
                                  t->bad_cap);
-        cli_strict_take(strict, &record);
         progress_show(progress, t->packets);
     }
     return more;
@@ -327,9 +340,10 @@ const struct cli_command verify_command = {
         "RoCE, how many ICRCs are good and bad, and how many are malformed: too broken, or cut too "
         "short by the capture, for their ICRC to be judged. A wrong UDP checksum, which the ICRC does not "
         "cover, is named where the ICRC is good. Each bad frame is named by its number in "
-        "the file; ICRCs are shown as the four bytes on the wire. The TCP streams of iWARP are put together "
-        "and followed from their MPA frames on; of their FPDUs it counts how many CRCs are good and "
-        "bad, how many "
+        "the file; ICRCs are shown as the four bytes on the wire. A frame that holds a train of "
+        "packets, which had not been cut when it was captured, counts as the packets that it holds. "
+        "The TCP streams of iWARP are put together and followed from their MPA frames "
+        "on; of their FPDUs it counts how many CRCs are good and bad, how many "
         "are not in use, as both ends agreed, and how many cannot be checked, as the capture cut them.",
     .groups = {{.rows = rows}},
     .operands =

@@ -186,7 +186,8 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
 {
     struct join_side *s = &j->side[side];
     struct explain_segment segment;
-    s->first_ns = s->records++ ? min_u64(s->first_ns, p->time_ns) : p->time_ns;
+    s->first_ns = s->records ? min_u64(s->first_ns, p->time_ns) : p->time_ns;
+    s->records += p->train.packet <= 1;
     s->last_ns = max_u64(s->last_ns, p->time_ns);
     bool is_roce = p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM;
     bool is_tcp =
@@ -201,8 +202,11 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
     struct join_packet *k = add(s);
     if (!k)
         return -ENOMEM;
-    *k = (struct join_packet){
-        .time_ns = p->time_ns, .record = (uint32_t)s->records, .other = JOIN_NONE, .proof = JOIN_NONE};
+    *k = (struct join_packet){.time_ns = p->time_ns,
+                              .record = (uint32_t)p->number,
+                              .train_packet = (uint8_t)p->train.packet,
+                              .other = JOIN_NONE,
+                              .proof = JOIN_NONE};
     k->seen = seen_of(&m);
     if (is_tcp) {
         k->is_cut = segment.captured < segment.len_bytes;

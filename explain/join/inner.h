@@ -57,11 +57,12 @@ struct join_packet {
     uint16_t bytes;      /* of the datagram, ICRC included */
     uint16_t ip_id;
     uint8_t role, opcode, syndrome, seen;
-    uint8_t equal;   /* enum join_equal */
-    bool is_cut;     /* its ICRC, or of TCP all of its data, was not captured */
-    bool is_damaged; /* the ICRC or a header is wrong */
-    bool is_copy;    /* `other` is the packet that it is a copy of */
-    bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
+    uint8_t train_packet; /* as in struct explain_train */
+    uint8_t equal;        /* enum join_equal */
+    bool is_cut;          /* its ICRC, or of TCP all of its data, was not captured */
+    bool is_damaged;      /* the ICRC or a header is wrong */
+    bool is_copy;         /* `other` is the packet that it is a copy of */
+    bool is_doubted;      /* equal packets, or one that came damaged, leave it open whether it is this one */
     bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
     bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
     bool is_changed; /* TCP: the same bytes left with other data */

@@ -144,6 +144,7 @@ static void see(const struct explain_join *j, struct explain_join_place *place, 
 {
     const struct join_packet *p = &j->side[side].packets[i];
     place->record[side] = p->record;
+    place->train_packet[side] = p->train_packet;
     place->own_ns[side] = p->time_ns;
     place->time_ns[side] = join_time_ns(j, side, p->time_ns);
 }

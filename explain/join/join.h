@@ -55,7 +55,8 @@ struct explain_join_place {
                                   packets that left and came it is then not known which is which */
     bool may_have_arrived;     /* UNKNOWN: nor whether it is one of those: ARRIVED is a third candidate */
     bool is_overtaken;         /* a packet of its queue pair that left later came before it */
-    uint64_t record[2];        /* its number in either capture, from 1; 0: not there */
+    uint64_t record[2];        /* its frame's number in either capture, from 1; 0: not there */
+    uint32_t train_packet[2];  /* and which it is of the train that the frame holds; 0: it is alone there */
     uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */
     uint64_t time_ns[2];       /* the same by the clock of capture 0 */
     int64_t delay_ns;          /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
@@ -94,8 +95,8 @@ struct explain_join;
 struct explain_join *explain_join_create(uint64_t max_bytes);
 void explain_join_destroy(struct explain_join *join);
 
-/* The next record of capture `side`, in the order of its file; its number is its place there. 0; -ENOMEM;
- * -EFBIG: it would take more memory than is allowed. */
+/* The next packet of capture `side`, in the order of its file; its number is its frame's place there. 0;
+ * -ENOMEM; -EFBIG: it would take more memory than is allowed. */
 int explain_join_take(struct explain_join *join, unsigned side, struct explain_packet *packet);
 
 /* Both captures are read: lays them together. 0; -ENOMEM; -ENODATA where they have nothing in common, or

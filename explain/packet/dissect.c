@@ -16,7 +16,7 @@
 #define GSI_QPN         1
 #define UDP_DST_PORT    2 /* in the UDP header */
 #define UDP_PORTS_BYTES 4
-#define CUT_FRAME_MAX   16384 /* a longer one that was cut is none that RoCE sends */
+#define CUT_FRAME_MAX   4352 /* a longer one that was cut is no packet: 4096 bytes of data, IP, all headers */
 
 static const uint8_t *here(const struct explain_cursor *c)
 {
@@ -260,7 +260,8 @@ static void parse_cut(const struct explain_cursor *c, uint16_t ethertype, const 
     uint8_t whole[CUT_FRAME_MAX];
     struct roce_pkt pkt;
     uint32_t wire_bytes = c->wire_end - c->at, len_bytes = c->end - c->at;
-    if (wire_bytes > sizeof whole)
+    p->is_train_cut = wire_bytes > sizeof whole;
+    if (p->is_train_cut)
         return;
     memcpy(whole, datagram, len_bytes);
     memset(whole + len_bytes, 0, wire_bytes - len_bytes);

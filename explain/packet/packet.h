@@ -49,13 +49,21 @@ struct explain_network {
     uint32_t id; /* VNI, GRE key, VSID, session */
 };
 
+/* The place of a packet in the frame that it was captured in, with others that had not been cut off:
+ * explain/packet/train.h. All zero: it was captured alone. */
+struct explain_train {
+    uint32_t packet; /* from 1 */
+    uint32_t of;
+};
+
 struct explain_packet {
-    uint64_t number;  /* from 1, over all files */
+    uint64_t number;  /* of its frame: from 1, over all files */
     uint64_t time_ns; /* since 1970 */
     const uint8_t *frame;
     uint32_t len_bytes, wire_bytes; /* captured, and on the wire */
     enum net_link link;
     uint32_t interface; /* as in struct net_capture_record */
+    struct explain_train train;
     enum explain_kind kind;
     struct explain_layer layers[EXPLAIN_LAYERS_MAX];
     unsigned layer_count;
@@ -71,6 +79,9 @@ struct explain_packet {
      * was good. */
     enum roce_rx_verdict verdict;
     bool is_cut;
+    /* The capture cut a frame that is longer than a packet may be: a train (explain/packet/train.h), of which
+     * less was captured than its first packet and the BTH behind that. What is in it is not known. */
+    bool is_train_cut;
     /* DROP_UDP, for its UDP checksum alone: the ICRC, which does not cover it, was judged */
     bool is_only_checksum;
     /* so is the AtomicETH, the longest of all headers, or what stands last, immediate data or an R_Key: the

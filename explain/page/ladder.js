@@ -219,13 +219,20 @@ function arrowLabel(text, left, right) {
     (100 - right >= left ? `left:calc(${right}% + 4px)` : `right:calc(${100 - left}% + 4px)`) }, text);
 }
 
+// The row's id: the packet's number; of packets that one frame holds only the first has it alone.
+function rowId(i) {
+  let before = 0;
+  while (before < i && model.number[i - before - 1] === model.number[i]) before++;
+  return 'p' + model.number[i] + (before ? '-' + (before + 1) : '');
+}
+
 function ladderRow(row, height) {
   const i = ladder.rows[row], number = model.number[i];
   const classes = ['row', 'cls-' + CLASSES[model.cls[i]], model.dir[i] ? 'left' : 'right'];
   if (i === state.chosen) classes.push('chosen');
   if (model.worst[i] > 0) classes.push('sev-' + SEVERITY[model.worst[i]]);
   const node = make('div', {
-    id: 'p' + number, className: classes.join(' '), role: 'option', ariaSelected: String(i === state.chosen),
+    id: rowId(i), className: classes.join(' '), role: 'option', ariaSelected: String(i === state.chosen),
     ariaSetSize: String(ladder.packets.length), ariaPosInSet: String(ladder.packets.indexOf(i) + 1),
     style: `top:${row * height}px;height:${height}px`, data: { i },
   });

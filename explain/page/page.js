@@ -95,7 +95,7 @@ function choose(i) {
   state.chosen = i;
   ladderMark(before, i);
   ladderReveal(i);
-  byId('ladder').setAttribute('aria-activedescendant', 'p' + model.number[i]);
+  byId('ladder').setAttribute('aria-activedescendant', rowId(i));
   drawDetail(byId('detail'), i);
   drawPlots();
   say();

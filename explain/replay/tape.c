@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain/packet/train.h"
 #include "net/ether.h"
 
 static bool room(struct explain_tape *tape)
@@ -58,6 +59,8 @@ static bool copy(struct explain_taped *taped, const struct explain_packet *packe
                                     .len_bytes = link + packet->len_bytes - skipped,
                                     .wire_bytes = link + packet->wire_bytes - skipped,
                                     .link = is_roce ? NET_LINK_ETHERNET : captured,
+                                    .number = packet->number,
+                                    .train = packet->train,
                                     .time_ns = packet->time_ns};
     if (!taped->bytes)
         return false;
@@ -67,23 +70,35 @@ static bool copy(struct explain_taped *taped, const struct explain_packet *packe
     return true;
 }
 
-int explain_tape_add(struct explain_tape *tape, const struct net_capture_record *record)
+static int add(struct explain_tape *tape, struct explain_packet *packet)
 {
-    struct explain_packet packet;
     struct explain_meaning meaning;
-    if (!tape->analysis)
-        tape->analysis = explain_analysis_create(&(struct explain_analysis_config){0});
-    if (!tape->analysis || !room(tape))
+    if (!room(tape))
         return -ENOMEM;
     struct explain_taped *taped = &tape->packets[tape->count];
-    explain_dissect(&packet, record, tape->count + 1);
-    if (!copy(taped, &packet, record->link))
+    if (!copy(taped, packet, packet->link))
         return -ENOMEM;
     tape->count++;
-    explain_analysis_next(tape->analysis, &packet, &meaning);
+    explain_analysis_next(tape->analysis, packet, &meaning);
     taped->flow = meaning.is_recapture ? 0 : meaning.flow;
     taped->direction = (uint8_t)meaning.direction;
     return 0;
+}
+
+int explain_tape_add(struct explain_tape *tape, const struct net_capture_record *record)
+{
+    struct explain_cutter cutter;
+    struct explain_packet packet;
+    int err = 0;
+    if (!tape->analysis)
+        tape->analysis = explain_analysis_create(&(struct explain_analysis_config){0});
+    if (!tape->analysis)
+        return -ENOMEM;
+    explain_cutter_begin(&cutter, record, ++tape->frames);
+    while (!err && explain_cutter_next(&cutter, &packet))
+        err = add(tape, &packet);
+    explain_cutter_end(&cutter);
+    return err;
 }
 
 void explain_tape_free(struct explain_tape *tape)
@@ -104,7 +119,8 @@ void explain_tape_packet(const struct explain_tape *tape, size_t i, struct expla
                                         .wire_bytes = t->wire_bytes,
                                         .time_ns = t->time_ns,
                                         .link = t->link};
-    explain_dissect(packet, &record, i + 1);
+    explain_dissect(packet, &record, t->number);
+    packet->train = t->train;
     for (unsigned k = 0; k < packet->layer_count; k++) /* what the capture cut cannot be replayed */
         if (!explain_layer_is_whole(&packet->layers[k]))
             packet->layer_count = k;

@@ -12,6 +12,8 @@ struct explain_taped {
     uint8_t *bytes; /* owned by the tape; of RoCE an Ethernet frame, without the tunnel that it came in */
     uint32_t len_bytes, wire_bytes;
     enum net_link link; /* Ethernet; of what is no RoCE, as it was captured */
+    uint64_t number;    /* of the frame that it was captured in */
+    struct explain_train train;
     uint64_t time_ns;
     uint32_t flow; /* of the analysis when it came; explain_tape_flow(). 0: datagrams, and what is no RoCE */
     uint8_t direction; /* of that flow */
@@ -19,12 +21,13 @@ struct explain_taped {
 
 /* All zero: empty. */
 struct explain_tape {
-    struct explain_taped *packets; /* packet number i + 1 of the capture is packets[i] */
+    struct explain_taped *packets; /* in the order of the capture */
     size_t count, cap;
+    uint64_t frames; /* records that were added: one that holds a train is more than one packet */
     struct explain_analysis *analysis;
 };
 
-/* Appends a copy of a record. 0 or -ENOMEM. */
+/* Appends a copy of a record, of a train its packets. 0 or -ENOMEM. */
 int explain_tape_add(struct explain_tape *tape, const struct net_capture_record *record);
 void explain_tape_free(struct explain_tape *tape);
 

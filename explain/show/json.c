@@ -372,6 +372,8 @@ void explain_json_packet_open(struct explain_text *out, const struct explain_pac
     explain_put(out, ",\"kind\":\"");
     explain_put(out, kinds[p->kind]);
     explain_put_n(out, "\"", 1);
+    if (p->train.of)
+        explain_printf(out, ",\"train\":{\"packet\":%u,\"of\":%u}", p->train.packet, p->train.of);
     put_network(out, &p->network);
     put_layers(out, p);
     if (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) {

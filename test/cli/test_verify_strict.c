@@ -13,6 +13,7 @@
 #include "test/support/json.h"
 
 static struct cli_strict strict;
+static uint64_t number; /* of the last frame */
 
 static void begin(void)
 {
@@ -46,10 +47,13 @@ static void take_of(uint32_t qpn, uint32_t psn, uint8_t ttl)
     uint32_t transport_bytes = ROCE_BTH_BYTES + 16;
     roce_bth_put(roce_frame_begin(&t, frame, transport_bytes, (uint16_t)psn), &bth);
     uint32_t len_bytes = roce_frame_seal(&t, frame, transport_bytes);
-    cli_strict_take(&strict, &(struct net_capture_record){.data = frame,
-                                                          .len_bytes = len_bytes,
-                                                          .wire_bytes = len_bytes,
-                                                          .time_ns = psn * NS_PER_US});
+    struct explain_packet packet;
+    explain_dissect(
+        &packet,
+        &(struct net_capture_record){
+            .data = frame, .len_bytes = len_bytes, .wire_bytes = len_bytes, .time_ns = psn * NS_PER_US},
+        ++number);
+    cli_strict_take(&strict, &packet);
 }
 
 static void take(uint32_t psn, uint8_t ttl)

@@ -8,6 +8,7 @@ import gzip
 import os
 import struct
 import sys
+import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # capture: the packets (from 1) of the row that is taken from it
@@ -70,6 +71,35 @@ def padded(frame):
     return frame[:42] + bytes([frame[42] | 0x1f, frame[43] | 0x30]) + frame[44:]
 
 
+def sum16(data):
+    """The checksum of RFC 1071."""
+    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
+    total = (total & 0xffff) + (total >> 16)
+    return ~(total + (total >> 16)) & 0xffff
+
+
+def train(frame, *sizes):
+    """Packets behind the headers of that frame, with so much data, as one frame that has not been cut."""
+    rest = b''
+    for i, size in enumerate(sizes):
+        ip, udp, bth = (bytearray(frame[a:b]) for a, b in ((14, 34), (34, 42), (42, 54)))
+        data = bytes([i]) * size
+        bth[0], bth[1] = 1, 0
+        bth[9:12] = (i + 1).to_bytes(3, 'big')
+        struct.pack_into('>HH', ip, 2, 44 + size, i)
+        struct.pack_into('>HH', udp, 4, 24 + size, 0)
+        covered = bytearray(b'\xff' * 8 + ip + udp + bth + data)
+        for at in (9, 16, 18, 19, 34, 35, 40):
+            covered[at] = 0xff
+        rest += bytes(bth) + data + struct.pack('<I', zlib.crc32(covered))
+    ip, udp = bytearray(frame[14:34]), bytearray(frame[34:42])
+    struct.pack_into('>HH', ip, 2, 28 + len(rest), 0)
+    struct.pack_into('>H', ip, 10, 0)
+    struct.pack_into('>H', ip, 10, sum16(bytes(ip)))
+    struct.pack_into('>HH', udp, 4, 8 + len(rest), 0)
+    return frame[:14] + bytes(ip + udp) + rest
+
+
 def write(target, name, data):
     folder = os.path.join(ROOT, 'test/fuzz/corpus', target)
     os.makedirs(folder, exist_ok=True)
@@ -99,6 +129,8 @@ def main():
     rows = list(frames(os.path.join(ROOT, 'pcaps', 'rc_send_256.pcap')))[:6]
     rows.insert(2, padded(rows[0]))
     write('replay', 'reserved_padded', b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+    rows = [train(rows[0], 32, 32, 8), train(rows[0], *[0] * 40)]
+    write('explain', 'trains', b''.join(struct.pack('>HB', len(r), cut << 2) + r for r in rows for cut in range(4)))
     for name, expression in FILTERS.items():
         write('filter', name, expression.encode())
     for name, text in SCENARIOS.items():

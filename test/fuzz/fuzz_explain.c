@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "explain/analysis.h"
+#include "explain/packet/train.h"
 #include "explain/show/boxes.h"
 #include "explain/show/json.h"
 #include "explain/show/line.h"
@@ -54,20 +55,26 @@ static void explain_one(struct explain_analysis *analysis, const struct net_capt
                         uint64_t number)
 {
     static struct explain_text out;
+    struct explain_cutter cutter;
     struct explain_packet packet;
     struct explain_meaning meaning;
     struct explain_line_style style = {.colour = number & 1};
-    explain_dissect(&packet, record, number);
-    for (unsigned i = 0; i < packet.layer_count; i++)
-        check(packet.layers[i].offset + packet.layers[i].len_bytes <= record->len_bytes);
-    check((uint64_t)packet.payload_offset + packet.payload_bytes <= record->len_bytes);
-    explain_analysis_next(analysis, &packet, &meaning);
-    judge(&meaning);
-    explain_line(&out, &packet, &meaning, &style);
-    explain_boxes_packet(&out, &packet);
-    explain_json_packet(&out, &packet, &meaning);
-    check(!out.has_failed && out.len > 0 && out.bytes[out.len] == '\0');
-    explain_text_clear(&out);
+    uint32_t given = 0;
+    explain_cutter_begin(&cutter, record, number);
+    while (explain_cutter_next(&cutter, &packet)) {
+        check(packet.train.packet == (packet.train.of ? ++given : 0) && given <= packet.train.of);
+        check(packet.len_bytes <= record->len_bytes);
+        for (unsigned i = 0; i < packet.layer_count; i++)
+            check(packet.layers[i].offset + packet.layers[i].len_bytes <= packet.len_bytes);
+        check((uint64_t)packet.payload_offset + packet.payload_bytes <= packet.len_bytes);
+        explain_analysis_next(analysis, &packet, &meaning);
+        judge(&meaning);
+        explain_line(&out, &packet, &meaning, &style);
+        explain_boxes_packet(&out, &packet);
+        explain_json_packet(&out, &packet, &meaning);
+        check(!out.has_failed && out.len > 0 && out.bytes[out.len] == '\0');
+        explain_text_clear(&out);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
