@@ -25,7 +25,9 @@ static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
 
 /* Without the other half's turn, a long READ response would hold back this QP's own requests, or they its
  * ACKs. The halves take turns run by run, requests first: an ACK is in less of a hurry, and may leave behind
- * them in the same train. */
+ * them in the same train. A READ response that its turn found before its time keeps the turn: the rate is
+ * that of both halves (ROCE-CC-7), and requests, always first when the time has come, would hold it back
+ * until the last of them is out. */
 static bool rc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     if (run->pkts && run->is_response)
@@ -36,7 +38,7 @@ static bool rc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
     bool built = qp->is_responders_turn
                      ? roce_responder_tx(qp, run, now_ns) || roce_requester_tx(qp, run, now_ns)
                      : roce_requester_tx(qp, run, now_ns) || roce_responder_tx(qp, run, now_ns);
-    qp->is_responders_turn = built && !run->is_response;
+    qp->is_responders_turn = built ? !run->is_response : qp->is_responders_turn && roce_response_pending(qp);
     return built;
 }
 

@@ -166,6 +166,30 @@ Test(cc, ROCE_CC_7_READ_responses_are_paced)
     cr_assert_lt(s->now_ns - began_ns, 19 * gap_ns(1) * 11 / 10);
 }
 
+/* A QP that writes without end still answers a READ: of the rate, which is that of both, each half gets every
+ * other packet.
+ * covers: ROCE-CC-7 */
+Test(cc, ROCE_CC_7_READ_responses_and_requests_share_the_rate)
+{
+    enum { EACH = 8 };
+    slow_down(1);
+    struct script_pkt p = script_read_pkt(s, script_rq(s, 0), 0, EACH * 1024);
+    script_send(s, &p);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 32 * 1024);
+    unsigned requests = 0, responses = 0;
+    while (responses < EACH) {
+        const struct roce_pkt *pkt = script_next(s);
+        cr_assert_not_null(pkt);
+        bool is_response = pkt->op->flags & ROCE_PKT_RESPONSE;
+        responses += is_response;
+        requests += !is_response;
+        cr_assert_leq(requests, responses + 1, "%u requests, %u responses", requests, responses);
+        cr_assert_leq(responses, requests + 1, "%u requests, %u responses", requests, responses);
+        expect_nothing(s);
+        script_advance(s, roce_dev_deadline_ns(s->dev) - s->now_ns);
+    }
+}
+
 /* covers: ROCE-CC-7 */
 Test(cc, ROCE_CC_7_ACKs_NAKs_and_atomic_answers_are_not)
 {

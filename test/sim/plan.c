@@ -220,11 +220,26 @@ static uint64_t pace_ns(const struct sim_pace *pace, unsigned count)
     return pace->start_ns + pace->gap_ns * (count / pace->batch + 1);
 }
 
+/* The requests behind the first that long READs are cut into where the answers have little room: each may be
+ * for half of it (struct roce_dev_config, answer_bytes), in whole packets. The peer may allow but one at a
+ * time, so that each is a round trip of its own, whatever the window is. */
+static uint64_t further_reads(const struct sim_plan *plan, const struct sim_end_plan *end, uint32_t mtu_bytes)
+{
+    uint32_t room_bytes = sim_answer_bytes(&plan->config);
+    uint32_t piece_bytes = max_u32(room_bytes / 2 / mtu_bytes, 1) * mtu_bytes;
+    uint64_t further = 0;
+    for (unsigned i = 0; room_bytes && i < end->message_count; i++)
+        if (end->messages[i].opcode == NORNIC_WR_RDMA_READ && end->messages[i].len_bytes)
+            further += (end->messages[i].len_bytes - 1) / piece_bytes;
+    return further;
+}
+
 /* Per QP: everything it sends one after the other, a round trip each. */
 static uint64_t end_quiet_ns(const struct sim_plan *plan, const struct sim_end_plan *end, uint32_t mtu_bytes)
 {
     uint32_t window = plan->config.window_pkts ? plan->config.window_pkts : 512;
-    uint64_t trips = end->message_count + wire_bytes(end, mtu_bytes) / mtu_bytes / window + 2;
+    uint64_t trips = end->message_count + further_reads(plan, end, mtu_bytes) +
+                     wire_bytes(end, mtu_bytes) / mtu_bytes / window + 2;
     return pace_ns(&end->send_pace, end->message_count) + pace_ns(&end->receive_pace, end->receive_count) +
            trips * plan->rtt_ns;
 }

@@ -17,7 +17,7 @@
  * shuffles whole windows. */
 #define FRAMES_MAX 200000
 
-#define LITTLE_ROOM_BYTES 12000u /* a quarter of all runs asks for long READs in pieces */
+#define LITTLE_ROOM_BYTES 12000u
 
 #define BTH_BYTES  12
 #define BTH_PSN_AT 9
@@ -34,6 +34,11 @@ void sim_fail(struct sim *sim, const char *format, ...)
     va_start(args, format);
     vsnprintf(sim->failure + head, sizeof sim->failure - (size_t)head, format, args);
     va_end(args);
+}
+
+uint32_t sim_answer_bytes(const struct sim_config *config)
+{
+    return config->seed % 4 == 3 ? LITTLE_ROOM_BYTES : 0;
 }
 
 static void count_event(void *ctx, const struct roce_event *event)
@@ -91,7 +96,7 @@ static void node_init(struct sim *sim, unsigned index)
         .max_mr = 64,
         .port_mtu_bytes = sim->config.port_mtu_bytes,
         .window_pkts = sim->config.window_pkts,
-        .answer_bytes = sim->config.seed % 4 == 3 ? LITTLE_ROOM_BYTES : 0,
+        .answer_bytes = sim_answer_bytes(&sim->config),
         .cc = sim->config.cc[index],
         .masked_atomics = true,
         .selective = is_selective(sim, index),

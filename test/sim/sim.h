@@ -32,6 +32,10 @@ struct sim_config {
     void *trace_ctx;                /* for it */
 };
 
+/* What its devices have as answer_bytes: a quarter of all runs has little room, and cuts long READs. 0: no
+ * limit. */
+uint32_t sim_answer_bytes(const struct sim_config *config);
+
 struct sim_node {
     struct sim *sim;
     unsigned index;

@@ -16,20 +16,24 @@ static void expect_fatal(struct sim_plan *plan, enum nornic_wc_status status)
     plan->end[0][1].receive_may_fail = SIM_MAY(NORNIC_WC_WR_FLUSH_ERR);
 }
 
-/* Node 0 ends with this status at the victim. When the NAK or an answer before it is lost, nobody repeats it
- * any more, and node 0 gives up there. */
-static void check_victim(struct sim_run *run, enum nornic_wc_status status)
+/* Node 0 ends with this status at its send `at`. When the NAK or an answer before it is lost, nobody repeats
+ * it any more, and node 0 gives up there: at an earlier send when its answer is lost as well. */
+static void check_failed_at(struct sim_run *run, unsigned at, enum nornic_wc_status status)
 {
     const struct sim_end *end = &run->end[0][0];
     bool gave_up = end->error == NORNIC_WC_RETRY_EXC_ERR && sim_link_counters(run->sim.link[1])->lost > 0;
     if (!end->failed)
         sim_fail(&run->sim, "no send failed");
-    else if (gave_up ? end->failed_at > SIM_TRAFFIC_VICTIM
-                     : end->failed_at != SIM_TRAFFIC_VICTIM || end->error != status)
+    else if (gave_up ? end->failed_at > at : end->failed_at != at || end->error != status)
         sim_fail(&run->sim, "send %u failed with %s, expected %u with %s", end->failed_at,
-                 nornic_wc_status_name(end->error), SIM_TRAFFIC_VICTIM, nornic_wc_status_name(status));
+                 nornic_wc_status_name(end->error), at, nornic_wc_status_name(status));
     if (roce_qp_state(run->end[0][1].qp) != NORNIC_QPS_ERR)
         sim_fail(&run->sim, "the responder is not in ERR");
+}
+
+static void check_victim(struct sim_run *run, enum nornic_wc_status status)
+{
+    check_failed_at(run, SIM_TRAFFIC_VICTIM, status);
 }
 
 static void check_event(struct sim_run *run, enum nornic_event_type type)
@@ -121,9 +125,7 @@ static void missing_right(struct sim_plan *plan)
 /* The first WRITE of the traffic is message 1. */
 static void check_first_write(struct sim_run *run)
 {
-    const struct sim_end *end = &run->end[0][0];
-    if (!end->failed || end->failed_at != 1)
-        sim_fail(&run->sim, "the WRITE without a right did not fail");
+    check_failed_at(run, 1, NORNIC_WC_REM_ACCESS_ERR);
     check_event(run, NORNIC_EVENT_QP_ACCESS_ERR);
 }
 

@@ -5,18 +5,21 @@
 
 #include "test/sim/seeds.h"
 
+#define SEEDS 40
+
 /* What the runs of a test had, in all. */
 struct seen {
-    uint64_t with, with_sockets, trains_sent, trains_received, trains_mixed, trains_damaged, kernel_drops;
+    uint64_t seeds, with, with_sockets, trains_sent, trains_received, trains_mixed, trains_damaged,
+        kernel_drops;
 };
 
-/* Runs 40 seeds. False: one seed alone was asked for. */
+/* Runs SEEDS seeds, or as many as were asked for. False: those are too few to say anything about all. */
 static bool run_seeds(const struct sim_profile *profile, struct seen *seen)
 {
     struct sim_seeds seeds;
     struct sim_run *run = malloc(sizeof *run);
     cr_assert_not_null(run);
-    sim_seeds_init(&seeds, 40);
+    sim_seeds_init(&seeds, SEEDS);
     for (uint64_t n = seeds.first; sim_seeds_more(&seeds, n); n++) {
         sim_run(run, sim_plan_draw(sim_seeds_begin(&seeds, n), profile), seeds.ladder);
         sim_seeds_end(&seeds, n, run);
@@ -32,7 +35,8 @@ static bool run_seeds(const struct sim_profile *profile, struct seen *seen)
     }
     free(run);
     cr_assert_eq(seeds.failures, 0);
-    return seeds.count >= 40;
+    seen->seeds = seeds.count;
+    return seeds.count >= SEEDS;
 }
 
 Test(trains, half_of_the_seeds_move_them_both_ways)
@@ -44,11 +48,13 @@ Test(trains, half_of_the_seeds_move_them_both_ways)
     struct seen seen = {0};
     if (!run_seeds(&profile, &seen))
         return;
-    cr_assert(seen.with > 10 && seen.with < 30, "%lu of 40", seen.with);
-    cr_assert(seen.with_sockets > 5 && seen.with_sockets < seen.with - 3, "%lu of %lu", seen.with_sockets,
-              seen.with);
-    cr_assert(seen.trains_sent > 500 && seen.trains_received > 500, "%lu sent, %lu received",
-              seen.trains_sent, seen.trains_received);
+    cr_assert(4 * seen.with > seen.seeds && 4 * seen.with < 3 * seen.seeds, "%lu of %lu", seen.with,
+              seen.seeds);
+    /* by chance half of these over sockets, less those with a VLAN (test/sim/sim.c) */
+    cr_assert(8 * seen.with_sockets > seen.seeds && 8 * seen.with_sockets < 7 * seen.with, "%lu of %lu",
+              seen.with_sockets, seen.with);
+    cr_assert(seen.trains_sent > 12 * seen.seeds && seen.trains_received > 12 * seen.seeds,
+              "%lu sent, %lu received by %lu seeds", seen.trains_sent, seen.trains_received, seen.seeds);
 }
 
 /* Trains of a UDP socket as the worst of wires leaves them: packets of several queue pairs in one, some
