@@ -325,19 +325,6 @@ static void put_sums(struct run *run)
         cli_tale_text(&run->out, &run->tale, run->analysis, columns());
 }
 
-/* The table; that rows are missing in it is said beside it. */
-static void put_flows(struct run *run)
-{
-    uint32_t missing = cli_tale_without_numbers(run->analysis);
-    cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
-    if (missing)
-        fprintf(
-            stderr,
-            "nornic explain: %u of %u flows have no rows: the numbers are kept of the first %u, and of none "
-            "that was forgotten for room\n",
-            missing, explain_analysis_flow_count(run->analysis), EXPLAIN_NUMBERS_FLOWS);
-}
-
 /* What became known only at the end, and the count of it all. */
 static void finish(struct run *run)
 {
@@ -364,7 +351,7 @@ static void finish(struct run *run)
     if (run->to.is_held)
         put_story(run);
     if (run->settings->csv == CSV_FLOWS)
-        put_flows(run);
+        cli_tale_flows(&run->out, &run->tale, run->analysis);
     else if (run->settings->csv == CSV_IWARP)
         cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV_IWARP);
     if (!run->page && !run->settings->csv)

@@ -253,11 +253,24 @@ void cli_tale_operation(struct explain_text *out, const struct explain_operation
                                     : explain_is_timed(explain_analysis_flow(analysis, op->flow)));
 }
 
-uint32_t cli_tale_without_numbers(const struct explain_analysis *analysis)
+static uint32_t count_without_numbers(const struct explain_analysis *analysis)
 {
     uint32_t count = 0;
     for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++)
         count += explain_analysis_flow_is(analysis, i).flow == i &&
                  (i > EXPLAIN_NUMBERS_FLOWS || !explain_analysis_flow(analysis, i));
     return count;
+}
+
+void cli_tale_flows(struct explain_text *out, const struct cli_tale *tale,
+                    const struct explain_analysis *analysis)
+{
+    uint32_t missing = count_without_numbers(analysis);
+    cli_tale_numbers(out, tale, analysis, CLI_TALE_CSV);
+    if (missing)
+        fprintf(
+            stderr,
+            "nornic explain: %u of %u flows have no rows: the numbers are kept of the first %u, and of none "
+            "that was forgotten for room\n",
+            missing, explain_analysis_flow_count(analysis), EXPLAIN_NUMBERS_FLOWS);
 }

@@ -65,8 +65,9 @@ void cli_tale_twice(struct explain_text *out, const struct explain_analysis *ana
  * what is known so far. */
 void cli_tale_operation(struct explain_text *out, const struct explain_operation *operation,
                         const struct explain_analysis *analysis, const struct cli_foreseen *foreseen);
-/* How many flows have no numbers: those behind the first EXPLAIN_NUMBERS_FLOWS, and those that were forgotten
- * for room. */
-uint32_t cli_tale_without_numbers(const struct explain_analysis *analysis);
+/* The table of flows. Standard error says how many have no rows: those behind the first
+ * EXPLAIN_NUMBERS_FLOWS, and those that were forgotten for room. */
+void cli_tale_flows(struct explain_text *out, const struct cli_tale *tale,
+                    const struct explain_analysis *analysis);
 
 #endif
