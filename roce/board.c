@@ -79,6 +79,15 @@ void roce_board_mark(struct roce_board *board, uint32_t psn)
     board->marks++;
 }
 
+void roce_board_expects(struct roce_board *board, uint32_t psn)
+{
+    if (!roce_board_covers(board, psn) || !(*slot_of(board, psn) & ARRIVED))
+        return;
+    for (uint32_t i = 0; i < board->size; i++)
+        board->slots[i] &= ~ARRIVED;
+    board->marks = 0;
+}
+
 void roce_board_reach(struct roce_board *board, uint32_t psn)
 {
     if (roce_board_covers(board, psn))

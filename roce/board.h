@@ -38,6 +38,9 @@ uint32_t roce_board_stamp(struct roce_board *board);
 
 /* The packet at `psn` has arrived, out of turn. */
 void roce_board_mark(struct roce_board *board, uint32_t psn);
+/* The peer waits for the packet at `psn`. If that one had arrived, it has given up what it held since then:
+ * all of it, as it does when it answers one of them with an RNR NAK, which may get lost. */
+void roce_board_expects(struct roce_board *board, uint32_t psn);
 /* The peer has come as far as the packet at `psn`, which tells of what was sent before it. */
 void roce_board_reach(struct roce_board *board, uint32_t psn);
 /* The request whose answer has `count` PSNs from `psn` on waits at the peer: the answer is not lost yet. */

@@ -335,6 +335,7 @@ enum roce_rx_verdict roce_requester_take_sack(struct roce_qp *qp, const struct r
         take_as_nak(qp, now_ns);
         return ROCE_RX_TAKEN;
     }
+    roce_board_expects(&req->board, pkt->bth.psn);
     take_bitmap(qp, pkt);
     roce_board_echo(&req->board, pkt->sacketh.echo);
     roce_requester_recover(qp, now_ns);

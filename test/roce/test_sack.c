@@ -295,6 +295,20 @@ Test(sack, what_was_sent_again_is_not_sent_a_third_time_without_news)
     expect_nothing(s);
 }
 
+/* It had 3, 4 and 5; it found no receive for 3, and the RNR NAK, with which it gave them up, was lost. */
+Test(sack, what_the_peer_gave_up_again_is_lost)
+{
+    meet();
+    send_six();
+    sack(1, 0x70000000, KNOWN);
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 1));
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 2));
+    sack(3, 0, KNOWN);
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 3));
+    expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 4));
+    expect_nothing(s);
+}
+
 Test(sack, a_repetition_that_is_lost_shows_by_what_was_sent_after_it)
 {
     meet();
