@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/now.h"
+#include "base/base.h"
 #include "preload/calls.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
@@ -212,11 +213,14 @@ static struct passed passed_of(const struct msghdr *msg)
     return (struct passed){.msg = (struct msghdr *)msg, .at = CMSG_FIRSTHDR(msg), .done_bytes = CMSG_LEN(0)};
 }
 
+/* What the program sends may have lengths that lie. */
 static bool next_passed(struct passed *p, int *fd)
 {
+    const char *end = (const char *)p->msg->msg_control + p->msg->msg_controllen;
     for (; p->at; p->at = CMSG_NXTHDR(p->msg, p->at), p->done_bytes = CMSG_LEN(0)) {
+        size_t there_bytes = (size_t)(end - (const char *)p->at);
         if (p->at->cmsg_level != SOL_SOCKET || p->at->cmsg_type != SCM_RIGHTS ||
-            p->done_bytes + sizeof *fd > p->at->cmsg_len)
+            p->done_bytes + sizeof *fd > min_u64(p->at->cmsg_len, there_bytes))
             continue;
         memcpy(fd, (const char *)p->at + p->done_bytes, sizeof *fd);
         p->done_bytes += sizeof *fd;

@@ -38,8 +38,9 @@ uint32_t roce_board_stamp(struct roce_board *board);
 
 /* The packet at `psn` has arrived, out of turn. */
 void roce_board_mark(struct roce_board *board, uint32_t psn);
-/* The peer waits for the packet at `psn`. If that one had arrived, it has given up what it held since then:
- * all of it, as it does when it answers one of them with an RNR NAK, which may get lost. */
+/* The peer waits for the packet at `psn`. If that one had arrived, it has given up what it held since then,
+ * as it does with one that it answers with an RNR NAK, which may get lost. No mark is left: the bitmap that
+ * came with this makes those anew that are right. */
 void roce_board_expects(struct roce_board *board, uint32_t psn);
 /* The peer has come as far as the packet at `psn`, which tells of what was sent before it. */
 void roce_board_reach(struct roce_board *board, uint32_t psn);

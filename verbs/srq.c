@@ -93,6 +93,8 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
     int err = verbs_object_need(VERBS_SRQ, srq);
     if (err)
         return err;
+    if (verbs_is_inherited(srq->context))
+        return verbs_fail(EIO, "the SRQ is the parent's");
     struct nornic_srq *nornic = verbs_srq_of(srq)->nornic;
     err = mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) ? EINVAL : 0;
     if (!err && (mask & IBV_SRQ_MAX_WR))

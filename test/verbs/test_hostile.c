@@ -71,6 +71,7 @@ static bool is_refused(struct pair *pair, struct ibv_mr *mr, struct ibv_srq *srq
     return ibv_wr_complete(built) == EIO && post_write(pair->qp[0], mr, 8) == EIO &&
            ibv_post_recv(pair->qp[0], &receive, &refused) == EIO && refused == &receive &&
            ibv_post_srq_recv(srq, &receive, &refused) == EIO &&
+           ibv_modify_srq(srq, &(struct ibv_srq_attr){.srq_limit = 1}, IBV_SRQ_LIMIT) == EIO &&
            ibv_req_notify_cq(ibv_cq_ex_to_cq(pair->cq), 0) == EIO &&
            ibv_modify_qp(pair->qp[0], &to, IBV_QP_STATE) == EIO;
 }

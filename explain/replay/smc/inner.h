@@ -178,6 +178,7 @@ struct smcplay {
     uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the endpoint, */
     struct nornic_addr addr;             /* and one that its TCP connections have */
     bool is_found;
+    size_t at; /* of the tape, the packet that is played; packets of one train share a frame's number */
     struct smcplay_port ports[SMCPLAY_PORTS_MAX];
     unsigned port_count;
     struct smcplay_link *links; /* SMCPLAY_LINKS_MAX */

@@ -95,10 +95,10 @@ static void port_returns(struct smcplay *s, const uint8_t *message)
             smcplay_engine_port(s, i, true);
 }
 
-static bool has_more_conns(const struct smcplay *s, uint64_t number)
+static bool has_more_conns(const struct smcplay *s)
 {
     for (unsigned i = 0; i < s->conn_count; i++)
-        if (s->conns[i].is_own_known && s->conns[i].proposal >= number)
+        if (s->conns[i].is_own_known && s->conns[i].proposal > s->at)
             return true;
     return false;
 }
@@ -117,15 +117,14 @@ static void give_back(struct smcplay *s, const struct smcplay_link *l, const uin
 
 /* Something happened to the endpoint that no packet tells: a port of its failed, or came back; a timer
  * fired. */
-static struct smcplay_message *provoke_llc(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded,
-                                           uint64_t number)
+static struct smcplay_message *provoke_llc(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded)
 {
     struct smcr_delete_link m;
     smcr_delete_link_get(&m, recorded);
     bool deletes = smcplay_type(recorded) == SMCR_LLC_DELETE_LINK && !m.response;
     if (deletes && !m.all && m.reason == SMCR_DELETE_LOST_PATH)
         port_of_link_fails(s, smcplay_link_by_number(s, l, m.link));
-    if (deletes && m.all && m.reason == SMCR_DELETE_OPERATOR && !has_more_conns(s, number)) {
+    if (deletes && m.all && m.reason == SMCR_DELETE_OPERATOR && !has_more_conns(s)) {
         smcr_retire(s->smcr, s->now_ns);
         smcplay_engine_work(s);
     }
@@ -190,7 +189,7 @@ static void sent_llc(struct smcplay *s, struct smcplay_link *l, const struct exp
         return;
     }
     if (!e)
-        e = provoke_llc(s, l, recorded, p->number);
+        e = provoke_llc(s, l, recorded);
     if (!e) {
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_ONLY_RECORD);
         return;
@@ -375,8 +374,7 @@ static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc
 
 static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
 {
-    struct smcplay_conn *c =
-        smcplay_conn_by_peer_token(s, get_be32(p->roce.payload + 4), (size_t)p->number - 1);
+    struct smcplay_conn *c = smcplay_conn_by_peer_token(s, get_be32(p->roce.payload + 4), s->at);
     if (!c || !c->is_begun || c->next_cdc == c->cdc_count)
         return;
     const struct smcplay_cdc *cdc = &c->cdcs[c->next_cdc++];

@@ -23,7 +23,7 @@ static void play_tcp(struct smcplay *s, size_t i, const struct explain_packet *p
     if (!smcplay_segment(p, &g))
         return;
     struct smcplay_conn *c = smcplay_conn_of(s, &g, &is_own);
-    if (!c || !is_rebuilt(c) || p->number <= c->proposal)
+    if (!c || !is_rebuilt(c) || i < c->proposal)
         return;
     smcplay_clc(s, i, p, c, is_own);
     if (is_own || !c->engine || !(g.fin || g.rst))
@@ -37,6 +37,7 @@ static void play(struct smcplay *s, size_t i)
 {
     struct explain_packet p;
     bool is_own;
+    s->at = i;
     explain_tape_packet(s->tape, i, &p);
     smcplay_engine_advance(s, p.time_ns + s->skew_ns);
     if (p.kind == EXPLAIN_SMC_TCP || p.kind == EXPLAIN_OTHER) {
@@ -76,8 +77,10 @@ static void check_end(struct smcplay *s, struct smcplay_conn *c)
     bool is_short = last && c->is_begun && !c->is_stream_broken && c->engine_image.position < last->produced;
     if (!is_short)
         return;
-    struct explain_smc_compared told = {
-        .number = last->packet + 1, .message = "CDC", .connection = c->index, .diff_count = 1};
+    struct explain_smc_compared told = {.number = s->tape->packets[last->packet].number,
+                                        .message = "CDC",
+                                        .connection = c->index,
+                                        .diff_count = 1};
     told.diffs[0] = (struct explain_field_diff){.layer = "stream", .field = "bytes"};
     snprintf(told.diffs[0].recorded, sizeof told.diffs[0].recorded, "%" PRIu64, last->produced);
     snprintf(told.diffs[0].engine, sizeof told.diffs[0].engine, "%" PRIu64, c->engine_image.position);
