@@ -272,5 +272,5 @@ void cli_tale_flows(struct explain_text *out, const struct cli_tale *tale,
             stderr,
             "nornic explain: %u of %u flows have no rows: the numbers are kept of the first %u, and of none "
             "that was forgotten for room\n",
-            missing, explain_analysis_flow_count(analysis), EXPLAIN_NUMBERS_FLOWS);
+            missing, explain_analysis_flow_count(analysis), (unsigned)EXPLAIN_NUMBERS_FLOWS);
 }

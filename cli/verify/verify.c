@@ -226,8 +226,10 @@ static bool check_record(struct tally *t, struct cli_strict *strict, const struc
     bool has_room = true;
     explain_cutter_begin(&cutter, record, ++t->frames);
     while (has_room && explain_cutter_next(&cutter, &packet)) {
+        struct explain_packet again =
+            packet; /* each of the two notes in it what it found in a stream of TCP */
         has_room = check_packet(t, &packet);
-        cli_strict_take(strict, &packet);
+        cli_strict_take(strict, &again);
     }
     explain_cutter_end(&cutter);
     return has_room;

@@ -475,7 +475,9 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
 static struct explain_pair *part(struct explain_flows *f, const struct explain_pair_key *k,
                                  const struct explain_packet *packet, unsigned *direction)
 {
-    struct asker asker = explain_is_nak(&packet->roce) ? (struct asker){0} : asker_of(f, k, packet);
+    struct asker asker = {0};
+    if (!explain_is_nak(&packet->roce))
+        asker = asker_of(f, k, packet);
     struct explain_pair *other = asker.pair ? explain_pair_create(f, k) : NULL;
     if (!other)
         return NULL;
