@@ -20,52 +20,24 @@
 #include "base/base.h"
 #include "base/now.h"
 #include "service/borrow_inner.h"
+#include "test/service/lent.h"
 
 TestSuite(stream, .timeout = 60);
-
-enum { SLOT = 5, GENERATION = 7, RING = 4096 };
 
 static struct borrow_service service;
 static struct borrow lent;
 static struct conn conn;
 
-static void init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attr;
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-    cr_assert_eq(pthread_mutex_init(lock, &attr), 0);
-}
-
-/* A connection of two buffers with nothing in them. */
 static void set_up(void)
 {
-    service.memory = mmap(NULL, SERVICE_BUFFERS_AT + 2 * RING, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cr_assert_neq(service.memory, MAP_FAILED);
-    service.doorbell = eventfd(0, EFD_NONBLOCK);
-    service.life = service_life(service.memory, getpid());
-    atomic_store(&service.life->word, (uint32_t)gettid());
-    struct service_block *block = service_block_at(service.memory, SLOT);
-    init_lock(&block->send_lock);
-    init_lock(&block->recv_lock);
-    block->tx_at = SERVICE_BUFFERS_AT;
-    block->rx_at = SERVICE_BUFFERS_AT + RING;
-    block->tx_size = block->rx_size = RING;
-    block->mark = SERVICE_NO_MARK;
-    block->tell_at = UINT64_MAX;
-    block->rcvlowat = 1;
-    block->state = BORROW_SMCR;
-    block->tx_lent_to = block->generation = GENERATION;
-    lent = (struct borrow){
-        .service = &service, .block = block, .slot = SLOT, .generation = GENERATION, .refs = 1};
+    lent_begin(&service, &lent);
     conn = (struct conn){.borrow = &lent, .rcvtimeo_ns = UINT64_MAX, .sndtimeo_ns = UINT64_MAX};
     conn.rcvlowat_bytes = 1;
 }
 
 static char ring_byte(uint64_t position)
 {
-    return ((const char *)service.memory + lent.block->tx_at)[position % RING];
+    return ((const char *)service.memory + lent.block->tx_at)[position % LENT_RING_BYTES];
 }
 
 /* The peer takes all that is sent until it has `bytes`, a few at a time. */
@@ -89,7 +61,7 @@ static void *take(void *unused)
         uint64_t urgent_end = atomic_load(&block->urgent_end);
         was_urgent_early |= urgent_end > 0 && urgent_end < to_take;
         atomic_store(&block->acked, acked);
-        service_bits_set(&((struct service_head *)service.memory)->to_look_at, SLOT);
+        service_bits_set(&((struct service_head *)service.memory)->to_look_at, LENT_SLOT);
         atomic_fetch_add(&block->seq, 1);
         while (atomic_load(&block->head) == acked && acked < to_take) {
             (void)syscall(SYS_futex, &block->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

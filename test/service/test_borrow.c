@@ -13,56 +13,26 @@
 #include "base/base.h"
 #include "base/now.h"
 #include "service/borrow_inner.h"
+#include "test/service/lent.h"
 
 TestSuite(borrow, .timeout = 60);
-
-enum { SLOT = 5, GENERATION = 7, RING = 4096 };
 
 static struct borrow_service service;
 static struct borrow lent;
 
-static void init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attr;
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-    cr_assert_eq(pthread_mutex_init(lock, &attr), 0);
-}
-
-/* A connection of two buffers with nothing in them. */
 static void set_up(void)
 {
-    service.memory = mmap(NULL, SERVICE_BUFFERS_AT + 2 * RING, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cr_assert_neq(service.memory, MAP_FAILED);
-    service.doorbell = eventfd(0, EFD_NONBLOCK);
-    service.life = service_life(service.memory, getpid());
-    atomic_store(&service.life->word, (uint32_t)gettid());
-    struct service_block *block = service_block_at(service.memory, SLOT);
-    init_lock(&block->send_lock);
-    init_lock(&block->recv_lock);
-    block->tx_at = SERVICE_BUFFERS_AT;
-    block->rx_at = SERVICE_BUFFERS_AT + RING;
-    block->tx_size = block->rx_size = RING;
-    block->mark = SERVICE_NO_MARK;
-    block->tell_at = UINT64_MAX;
-    block->rcvlowat = 1;
-    block->state = BORROW_SMCR;
-    block->tx_lent_to = block->generation = GENERATION;
-    lent = (struct borrow){
-        .service = &service, .block = block, .slot = SLOT, .generation = GENERATION, .refs = 1};
+    lent_begin(&service, &lent);
 }
 
 static void tear_down(void)
 {
-    close(service.doorbell);
-    munmap(service.memory, SERVICE_BUFFERS_AT + 2 * RING);
+    lent_end(&service);
 }
 
 static ssize_t send_bytes(size_t n)
 {
-    static char bytes[2 * RING];
+    static char bytes[2 * LENT_RING_BYTES];
     struct iovec iov = {bytes, n};
     memset(bytes, 0x5a, sizeof bytes);
     return borrow_send(&lent, &iov, 1, 0);
@@ -76,11 +46,11 @@ static uint64_t in_a_while(void)
 /* The service takes `wants_room` back as it tells; a send that was taken whole has not set it again. */
 Test(borrow, who_sees_no_room_hears_of_more, .init = set_up, .fini = tear_down)
 {
-    cr_assert_eq(send_bytes(RING - 100), RING - 100);
+    cr_assert_eq(send_bytes(LENT_RING_BYTES - 100), LENT_RING_BYTES - 100);
     cr_assert_not(atomic_load(&lent.block->wants_room));
     cr_assert_not(borrow_levels(&lent) & POLLOUT);
     cr_assert(atomic_load(&lent.block->wants_room));
-    atomic_store(&lent.block->acked, RING / 2);
+    atomic_store(&lent.block->acked, LENT_RING_BYTES / 2);
     cr_assert(borrow_levels(&lent) & POLLOUT);
 }
 
@@ -121,7 +91,7 @@ Test(borrow, a_wait_for_bytes_is_over_when_they_are_there, .init = set_up, .fini
 Test(borrow, a_wait_for_more_than_there_is_room_for_ends, .init = set_up, .fini = tear_down)
 {
     atomic_store(&lent.block->rcvlowat, UINT32_MAX);
-    atomic_store(&lent.block->produced, RING);
+    atomic_store(&lent.block->produced, LENT_RING_BYTES);
     cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, SIZE_MAX, UINT64_MAX), 0);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "smcr/conn/data.h"
+#include "test/smcr/crowd.h"
 #include "test/smcr/steps.h"
 #include "test/smcr_pair/pair.h"
 
@@ -31,26 +32,14 @@ static void on_wire(void *ctx, const struct pair_end *end, const uint8_t *bytes,
 
 static void connect_all(const struct pair_config *config, unsigned n)
 {
-    pair = pair_new(config);
-    for (unsigned i = 0; i < n; i++) {
-        conns[i] = pair_connect(pair, 0);
-        cr_assert_not_null(conns[i], "%s", pair->failure);
-    }
-    cr_assert(pair_settle(pair, 10 * PAIR_S), "%s", pair->failure);
-    left[0] = '\0';
+    pair = crowd_begin(config, conns, n);
     memset(left, 0, sizeof left);
     pair->on_wire = on_wire;
 }
 
 static void end_pair(unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) {
-        pair_close(&conns[i]->end[0]);
-        pair_close(&conns[i]->end[1]);
-    }
-    cr_assert(pair_settle(pair, 30 * PAIR_S), "%s", pair->failure);
-    const char *failure = pair_free(pair);
-    cr_assert_null(failure, "%s", failure);
+    crowd_end(pair, conns, n);
 }
 
 static void send_on(unsigned n, size_t len_bytes)

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "smcr/conn/data.h"
 #include "smcr/group.h"
-#include "test/smcr_pair/pair.h"
+#include "test/smcr/crowd.h"
 
 TestSuite(trains, .timeout = 120);
 
@@ -49,12 +49,7 @@ static void on_wire(void *ctx, const struct pair_end *end, const uint8_t *bytes,
 
 static void begin(const struct pair_config *config, unsigned n)
 {
-    pair = pair_new(config);
-    for (unsigned i = 0; i < n; i++) {
-        conns[i] = pair_connect(pair, 0);
-        cr_assert_not_null(conns[i], "%s", pair->failure);
-    }
-    cr_assert(pair_settle(pair, 10 * PAIR_S), "%s", pair->failure);
+    pair = crowd_begin(config, conns, n);
     memset(&left, 0, sizeof left);
     left.least_bytes = UINT32_MAX;
     pair->on_wire = on_wire;
@@ -62,13 +57,7 @@ static void begin(const struct pair_config *config, unsigned n)
 
 static void end(unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) {
-        pair_close(&conns[i]->end[0]);
-        pair_close(&conns[i]->end[1]);
-    }
-    cr_assert(pair_settle(pair, 30 * PAIR_S), "%s", pair->failure);
-    const char *failure = pair_free(pair);
-    cr_assert_null(failure, "%s", failure);
+    crowd_end(pair, conns, n);
 }
 
 static struct pair_config config_of(enum nornic_mtu mtu, bool moves_trains)
@@ -101,25 +90,17 @@ Test(trains, a_stretch_and_its_CDC_are_packets_of_one_length_and_a_shorter_one)
     }
 }
 
+/* Nor is a train made of more packets than it should have, where they are small. */
 Test(trains, other_ports_are_given_one_write)
 {
-    struct pair_config config = config_of(NORNIC_MTU_1024, false);
-    begin(&config, 1);
-    send_and_drain(15001);
-    cr_assert_eq(left.firsts, 1);
-    cr_assert_eq(left.onlys, 0);
-    end(1);
-}
-
-/* More packets than a train should have, where they are small. */
-Test(trains, a_path_MTU_of_256_is_not_cut)
-{
-    struct pair_config config = config_of(NORNIC_MTU_256, true);
-    begin(&config, 1);
-    send_and_drain(15001);
-    cr_assert_eq(left.firsts, 1);
-    cr_assert_eq(left.onlys, 0);
-    end(1);
+    const struct pair_config rows[] = {config_of(NORNIC_MTU_1024, false), config_of(NORNIC_MTU_256, true)};
+    for (unsigned i = 0; i < 2; i++) {
+        begin(&rows[i], 1);
+        send_and_drain(15001);
+        cr_assert_eq(left.firsts, 1, "row %u", i);
+        cr_assert_eq(left.onlys, 0, "row %u", i);
+        end(1);
+    }
 }
 
 Test(trains, no_stretch_is_longer_than_a_train)
