@@ -55,7 +55,7 @@ void host_iw_cm_join(struct host_iw_conn *conn, struct host_iw_qp *qp)
 
 int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp)
 {
-    int fd = -1, refusal, err = open_socket(id, &fd, &refusal);
+    int fd = -1, refusal = 0, err = open_socket(id, &fd, &refusal);
     if (err)
         return err;
     struct host_iw_conn *conn = host_iw_conn_new(id->cm->iw, fd, true, host_deadline_ns(CONNECT_NS));

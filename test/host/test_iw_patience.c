@@ -77,4 +77,7 @@ Test(iw_patience, the_id_goes_first)
     nornic_cm_id_destroy(ends[0].id);
     ends[0].id = NULL;
     cr_expect(nornic_qp_state(ends[0].qp) == NORNIC_QPS_INIT);
+    cr_assert(nornic_qp_destroy(ends[0].qp) == 0);
+    ask(3 * NORNIC_CM_ASK_AGAIN_NS);
+    cr_expect(iw_hears(&ends[0], NORNIC_CM_EVENT_REJECTED) == 8);
 }
