@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Over iWARP: who connects with patience goes on asking where nobody listens (nornic_cm_id_set_patience()). */
+/* Over iWARP: who connects with patience goes on asking where nobody is (nornic_cm_id_set_patience()). */
 #include <criterion/criterion.h>
 
 #include "host/host.h"
