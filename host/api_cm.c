@@ -141,6 +141,16 @@ int nornic_cm_id_set_qp_type(struct nornic_cm_id *id, enum nornic_qp_type type)
     return unlock(id, id->iw ? -EOPNOTSUPP : host_cm_set_qp_type(id->host, type));
 }
 
+void nornic_cm_id_set_patience(struct nornic_cm_id *id, uint64_t patience_ns)
+{
+    pthread_mutex_lock(&id->lock);
+    if (id->iw)
+        host_iw_cm_set_patience(id->iw, patience_ns);
+    else
+        host_cm_set_patience(id->host, patience_ns);
+    pthread_mutex_unlock(&id->lock);
+}
+
 void nornic_cm_id_endpoints(struct nornic_cm_id *id, struct nornic_cm_endpoints *out)
 {
     struct roce_cm_endpoints ends;

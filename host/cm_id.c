@@ -113,6 +113,13 @@ int host_cm_set_qp_type(struct host_cm_id *id, enum nornic_qp_type type)
     return end(id, id->step == HOST_CM_IDLE ? roce_cm_id_set_qp_type(id->engine, type) : -EINVAL);
 }
 
+void host_cm_set_patience(struct host_cm_id *id, uint64_t patience_ns)
+{
+    begin(id);
+    roce_cm_id_set_patience(id->engine, patience_ns);
+    end(id, 0);
+}
+
 int host_cm_resolve_route(struct host_cm_id *id)
 {
     int err = -EINVAL;

@@ -191,6 +191,8 @@ void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns);
 /* After each step of its engine that was made elsewhere: does with TCP what the engine wants, sets the
  * timer. */
 void host_iw_conn_settle(struct host_iw_conn *conn);
+/* One that has ended: it is news again at that time. */
+void host_iw_conn_recall(struct host_iw_conn *conn, uint64_t due_ns);
 /* Ends it at once; with a reset, or as close() does. */
 void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err);
 /* Its addresses and TCP ports, as the kernel says. */

@@ -192,6 +192,13 @@ void host_iw_cm_id_set_ctx(struct host_iw_id *id, void *ctx)
     id->ctx = ctx;
 }
 
+void host_iw_cm_set_patience(struct host_iw_id *id, uint64_t patience_ns)
+{
+    host_dev_lock(id->cm->iw->dev);
+    id->patience_ns = patience_ns;
+    host_dev_unlock(id->cm->iw->dev);
+}
+
 void host_iw_cm_id_endpoints(const struct host_iw_id *id, struct nornic_cm_endpoints *out)
 {
     host_dev_lock(id->cm->iw->dev);
@@ -349,6 +356,7 @@ int host_iw_cm_connect(struct host_iw_id *id, struct host_iw_qp *qp, const struc
     if (!err) {
         keep_param(id, wanted);
         id->ends.local_qpn = qp->engine->base.qpn;
+        id->patient_until_ns = host_now_ns() + id->patience_ns;
         err = host_iw_cm_start(id, qp);
     }
     host_dev_unlock(dev);

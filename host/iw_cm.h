@@ -38,6 +38,8 @@ int host_iw_cm_create_id(struct host_iw_cm *cm, enum nornic_port_space space, vo
 void host_iw_cm_destroy_id(struct host_iw_id *id);
 void *host_iw_cm_id_ctx(const struct host_iw_id *id);
 void host_iw_cm_id_set_ctx(struct host_iw_id *id, void *ctx);
+/* As nornic_cm_id_set_patience(). */
+void host_iw_cm_set_patience(struct host_iw_id *id, uint64_t patience_ns);
 void host_iw_cm_id_endpoints(const struct host_iw_id *id, struct nornic_cm_endpoints *out);
 
 /* Which of the device's addresses to connect from; ADDR_RESOLVED follows. As host_cm_resolve_addr(), but that

@@ -25,19 +25,6 @@ static struct failure failure_of_tcp(int err)
     return (struct failure){NORNIC_CM_EVENT_UNREACHABLE, err, strerror(-err)};
 }
 
-int host_iw_cm_refused(struct host_iw_id *id, struct host_iw_qp *qp, int err)
-{
-    struct failure f = failure_of_tcp(err);
-    struct host_iw_cm_event *event = host_iw_cm_event_new(id, f.type, f.status);
-    if (!event)
-        return -ENOMEM;
-    net_error_set(&event->why, EIO, "%s", f.words);
-    iwarp_qp_abort(qp->engine);
-    id->step = HOST_IW_ENDED;
-    host_iw_cm_raise(event);
-    return 0;
-}
-
 static struct failure failure_of_setup(enum iwarp_setup_failure failure)
 {
     switch (failure) {

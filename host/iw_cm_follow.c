@@ -194,7 +194,7 @@ static void follow_own(struct host_iw_id *id, struct host_iw_conn *conn, uint64_
     if (is_opening && conn->qp && is_established(conn))
         tell_established(id);
     bool has_ended = conn->tcp == HOST_IW_CLOSED;
-    if (has_ended && !(id->step == HOST_IW_STARTED && host_iw_cm_start_again(id)))
+    if (has_ended && !(id->step == HOST_IW_STARTED && host_iw_cm_try_again(id, now_ns)))
         follow_end(id);
 }
 

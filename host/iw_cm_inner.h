@@ -42,7 +42,9 @@ struct host_iw_id {
     bool has_stood;            /* ESTABLISHED was told */
     struct host_iw_conn *conn; /* NULL: none yet, or none any more */
     struct nornic_cm_endpoints ends;
-    uint8_t ird, ord; /* to connect with */
+    uint8_t ird, ord;                       /* to connect with */
+    uint64_t patience_ns, patient_until_ns; /* host_iw_cm_set_patience() */
+    uint64_t again_ns;                      /* when to ask again where nobody listened; 0: that is not so */
     struct host_iw_tcp_options tcp;
     uint16_t private_bytes;
     uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
@@ -100,9 +102,6 @@ void host_iw_cm_answered(struct host_iw_id *id);
 
 /* --- how they end: iw_cm_end.c; under the device's lock --- */
 
-/* TCP refuses to connect, at once, for the reason `err`: told as it would be later. 0, or -ENOMEM: nothing
- * has changed. */
-int host_iw_cm_refused(struct host_iw_id *id, struct host_iw_qp *qp, int err);
 /* The id's connection has ended before it stood; or since, in good order or not. */
 void host_iw_cm_tell_failure(struct host_iw_id *id);
 void host_iw_cm_tell_disconnected(struct host_iw_id *id);
@@ -114,9 +113,10 @@ void host_iw_cm_join(struct host_iw_conn *conn, struct host_iw_qp *qp);
 /* Begins a TCP connection for the id, by its `ends`, with the queue pair. What the kernel refuses at once is
  * told as it would be later. 0, -ENOMEM, or -errno of a socket that cannot be had. */
 int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp);
-/* The id's connection has ended. False: that is all; true: it has another one now, which asks for revision 1
- * of MPA (iwarp_qp_may_fall_back()), and the one that ended is gone. */
-bool host_iw_cm_start_again(struct host_iw_id *id);
+/* The id's connection has ended before it stood. False: that is all. True: it has another one now, which asks
+ * for revision 1 of MPA (iwarp_qp_may_fall_back()), and the one that ended is gone; or nobody listened, and
+ * it will have one in a moment. */
+bool host_iw_cm_try_again(struct host_iw_id *id, uint64_t now_ns);
 
 /* --- listening: iw_cm_listen.c; under the device's lock --- */
 

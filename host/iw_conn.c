@@ -141,6 +141,12 @@ void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err)
     tell(conn);
 }
 
+void host_iw_conn_recall(struct host_iw_conn *conn, uint64_t due_ns)
+{
+    assert(conn->tcp == HOST_IW_CLOSED);
+    rdma_timer_arm(&conn->iw->timers, &conn->timer, due_ns);
+}
+
 void host_iw_conn_release(struct host_iw_conn *conn)
 {
     struct host_iw *iw = conn->iw;
@@ -148,6 +154,7 @@ void host_iw_conn_release(struct host_iw_conn *conn)
         return;
     if (conn->has_news)
         TAILQ_REMOVE(&iw->changed, conn, of_news);
+    rdma_timer_cancel(&iw->timers, &conn->timer);
     TAILQ_REMOVE(&iw->conns, conn, of_all);
     iw->conn_count--;
     free(conn);
@@ -228,6 +235,10 @@ void host_iw_conn_settle(struct host_iw_conn *conn)
 
 void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns)
 {
+    if (conn->tcp == HOST_IW_CLOSED) { /* host_iw_conn_recall() */
+        tell(conn);
+        return;
+    }
     if (conn->tcp == HOST_IW_CONNECTING || is_refusing(conn)) {
         host_iw_conn_close(conn, true, -ETIMEDOUT);
         return;

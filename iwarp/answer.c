@@ -121,10 +121,7 @@ static bool emit_read_response(struct iwarp_qp *qp, struct iwarp_owed *owed)
     }
     const uint8_t *end = iwarp_put_tagged(head, IWARP_OP_READ_RESPONSE, n == left, req->sink_stag,
                                           req->sink_to + owed->done_bytes);
-    if (qp->session.has_crc)
-        iwarp_emit_shared(qp, head, end, &payload);
-    else
-        iwarp_emit(qp, head, end, &payload, n ? 1 : 0);
+    iwarp_emit(qp, head, end, &payload, n ? 1 : 0);
     owed->done_bytes += n;
     if (n == left)
         qp->sink.owed_at.head++;

@@ -32,30 +32,15 @@ static uint32_t sum(const struct iwarp_piece *pieces, uint32_t piece_count)
     return bytes;
 }
 
-static void begin(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end, uint32_t payload_bytes)
-{
-    uint32_t head_bytes = (uint32_t)(head_end - head);
-    iwarp_fpdu_tx_begin(&qp->tx, head_bytes + payload_bytes);
-    iwarp_fpdu_tx_copy(&qp->tx, head, head_bytes);
-}
-
 void iwarp_emit(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
                 const struct iwarp_piece *payload, uint32_t piece_count)
 {
-    uint32_t before = qp->tx.batch_bytes;
-    begin(qp, head, head_end, sum(payload, piece_count));
+    uint32_t before = qp->tx.batch_bytes, head_bytes = (uint32_t)(head_end - head);
+    iwarp_fpdu_tx_begin(&qp->tx, head_bytes + sum(payload, piece_count));
+    iwarp_fpdu_tx_copy(&qp->tx, head, head_bytes);
     for (uint32_t i = 0; i < piece_count; i++)
-        iwarp_fpdu_tx_refer(&qp->tx, payload[i].bytes, payload[i].len_bytes);
-    iwarp_fpdu_tx_end(&qp->tx);
-    qp->source.made_bytes += qp->tx.batch_bytes - before;
-}
-
-void iwarp_emit_shared(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
-                       const struct iwarp_piece *payload)
-{
-    uint32_t before = qp->tx.batch_bytes;
-    begin(qp, head, head_end, payload->len_bytes);
-    iwarp_fpdu_tx_copy(&qp->tx, payload->bytes, payload->len_bytes);
+        (qp->session.has_crc ? iwarp_fpdu_tx_copy : iwarp_fpdu_tx_refer)(&qp->tx, payload[i].bytes,
+                                                                         payload[i].len_bytes);
     iwarp_fpdu_tx_end(&qp->tx);
     qp->source.made_bytes += qp->tx.batch_bytes - before;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From ULPDUs to the octets of a TCP stream: MPA's sending half (RFC 5044 4). Inside the engine only.
  *
- * FPDUs are made in batches, each batch a list of pieces for one gathering write: payload where it lies,
- * everything else in the scratch buffer. What TCP did not take of a batch is copied out of the way, so that
- * no piece outlives the call that made it: the memory of a region may go away in between, and the octets of
- * a started FPDU must stay what its CRC says (IWARP-FPDU-06). */
+ * FPDUs are made in batches, each batch a list of pieces for one gathering write: what is
+ * referred to where it lies, everything else in the scratch buffer. What TCP did not take of a batch is
+ * copied out of the way, so that no piece outlives the call that made it: the memory of a region may go away in
+ * between, and the octets of a started FPDU must stay what its CRC says (IWARP-FPDU-06). */
 #ifndef NORNIC_IWARP_FPDU_TX_H
 #define NORNIC_IWARP_FPDU_TX_H
 

@@ -106,6 +106,12 @@ void nornic_cm_id_set_ctx(struct nornic_cm_id *id, void *ctx);
  * there is no XRC. */
 int nornic_cm_id_set_qp_type(struct nornic_cm_id *id, enum nornic_qp_type type);
 
+/* How long, in ns, nornic_cm_id_connect() goes on asking where nobody listens, each NORNIC_CM_ASK_AGAIN_NS,
+ * before REJECTED says so. 0, as of every new id: it asks once. For a program whose peer may tell it to
+ * connect a moment before it listens. Before the id connects; over UD nobody asks again. */
+#define NORNIC_CM_ASK_AGAIN_NS UINT64_C(10000000)
+void nornic_cm_id_set_patience(struct nornic_cm_id *id, uint64_t patience_ns);
+
 /* What an id is bound and connected to; zero before it is known. */
 struct nornic_cm_endpoints {
     struct nornic_addr local, remote;

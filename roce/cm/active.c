@@ -90,6 +90,7 @@ int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, st
     else
         roce_cm_send_req(id, param, now_ns);
     roce_cm_await(id, datagrams ? ROCE_CM_SIDR_REQ_SENT_STATE : ROCE_CM_REQ_SENT_STATE, now_ns);
+    id->patient_until_ns = now_ns + id->patience_ns;
     return 0;
 }
 

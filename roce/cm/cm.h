@@ -154,6 +154,9 @@ enum roce_cm_state roce_cm_id_state(const struct roce_cm_id *id);
 /* As nornic_cm_id_set_qp_type(). 0 or -EINVAL. */
 int roce_cm_id_set_qp_type(struct roce_cm_id *id, enum nornic_qp_type type);
 
+/* As nornic_cm_id_set_patience(). */
+void roce_cm_id_set_patience(struct roce_cm_id *id, uint64_t patience_ns);
+
 /* What an id is bound and connected to; zero before it is known. */
 struct roce_cm_endpoints {
     struct nornic_addr local, remote;

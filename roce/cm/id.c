@@ -148,6 +148,11 @@ int roce_cm_id_set_qp_type(struct roce_cm_id *id, enum nornic_qp_type type)
     return 0;
 }
 
+void roce_cm_id_set_patience(struct roce_cm_id *id, uint64_t patience_ns)
+{
+    id->patience_ns = patience_ns;
+}
+
 enum roce_cm_state roce_cm_id_state(const struct roce_cm_id *id)
 {
     return id->state;

@@ -78,6 +78,8 @@ struct roce_cm_id {
     uint64_t base_wait_ns; /* for an answer */
     uint64_t wait_ns;      /* the same, or what an MRA made of it */
     uint8_t max_retries, retries_left;
+    uint64_t patience_ns;      /* roce_cm_id_set_patience() */
+    uint64_t patient_until_ns; /* of a REQ that is out */
 };
 
 struct roce_cm {

@@ -110,12 +110,23 @@ static struct roce_cm_id *find_rejected(struct roce_cm *cm, const struct roce_cm
     return id;
 }
 
+/* Nobody has that service, and perhaps will in a moment: the REQ goes out again, as if it had been lost. */
+static bool asks_again(struct roce_cm_id *id, const struct roce_cm_rej *rej, uint64_t now_ns)
+{
+    if (id->state != ROCE_CM_REQ_SENT_STATE || rej->reason != ROCE_CM_REJ_INVALID_SERVICE_ID ||
+        now_ns >= id->patient_until_ns)
+        return false;
+    id->retries_left = (uint8_t)max_u32(id->max_retries, 1);
+    rdma_timer_arm(&id->cm->timers, &id->timer, now_ns + NORNIC_CM_ASK_AGAIN_NS);
+    return true;
+}
+
 void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
                     uint64_t now_ns)
 {
     const struct roce_cm_rej *rej = &mad->rej;
     struct roce_cm_id *id = find_rejected(cm, path, rej);
-    if (!id)
+    if (!id || asks_again(id, rej, now_ns))
         return;
     switch (id->state) {
     case ROCE_CM_REQ_SENT_STATE:

@@ -380,6 +380,65 @@ Test(connect, ROCE_CM_54_two_requests_that_cross_are_no_connection)
     cm_net_destroy(net);
 }
 
+/* Node 0 asks node 1, where nobody listens: a REQ each 10 ms. */
+static struct roce_cm_id *ask_patiently(struct cm_net *net, uint64_t patience_ns)
+{
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
+    struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+    roce_cm_id_set_patience(id, patience_ns);
+    cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), &param, net->now_ns), 0);
+    cm_net_run_for(net, 2 * NORNIC_CM_ASK_AGAIN_NS + NS_PER_MS);
+    cr_expect_eq(cm_net_count(net, 0, ROCE_CM_REQ), 3);
+    cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REJ), 3);
+    cm_net_expect_quiet(net);
+    return id;
+}
+
+Test(connect, a_patient_one_finds_who_listens_a_moment_later)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_id *id = ask_patiently(net, 60 * NS_PER_MS);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
+    cm_net_run_for(net, NORNIC_CM_ASK_AGAIN_NS);
+    struct roce_cm_id *passive = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+    cr_assert_eq(roce_cm_accept(passive, cm_net_qp(net, 1), &param, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_drop(net, id);
+    cm_net_drop(net, passive);
+    cm_net_drop(net, listener);
+    cm_net_destroy(net);
+}
+
+Test(connect, a_patient_one_gives_up_when_its_time_is_over)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_id *id = ask_patiently(net, 35 * NS_PER_MS);
+    cm_net_run_for(net, 60 * NS_PER_MS);
+    cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INVALID_SERVICE_ID);
+    cr_expect_eq(cm_net_count(net, 0, ROCE_CM_REQ), 5, "at 0, 10, 20, 30 and 40 ms");
+    cm_net_drop(net, id);
+    cm_net_destroy(net);
+}
+
+/* A program that refuses has been heard. */
+Test(connect, a_patient_one_takes_another_refusal_at_once)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_id *id = ask_patiently(net, 60 * NS_PER_MS);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
+    cm_net_run_for(net, NORNIC_CM_ASK_AGAIN_NS);
+    struct roce_cm_id *passive = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+    cr_assert_eq(roce_cm_reject(passive, 0, NULL, 0, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
+    cm_net_drop(net, id);
+    cm_net_drop(net, passive);
+    cm_net_drop(net, listener);
+    cm_net_destroy(net);
+}
+
 /* covers: ROCE-CM-2 */
 Test(connect, ROCE_CM_2_messages_and_connection_are_of_one_family)
 {

@@ -177,6 +177,8 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     if (cma_need_own(id))
         return -1;
     const bool is_sync = id->is_sync, is_new = id->nornic && cma_meet(id);
+    if (id->nornic)
+        nornic_cm_id_set_patience(id->nornic, CMA_PATIENCE_NS);
     int err = id->nornic ? -nornic_cm_id_connect(id->nornic, qp, &param) : EINVAL;
     if (err) {
         if (is_new)
