@@ -3,8 +3,8 @@
  *
  * FPDUs are made in batches, each batch a list of pieces for one gathering write: what is
  * referred to where it lies, everything else in the scratch buffer. What TCP did not take of a batch is
- * copied out of the way, so that no piece outlives the call that made it: the memory of a region may go away in
- * between, and the octets of a started FPDU must stay what its CRC says (IWARP-FPDU-06). */
+ * copied out of the way, so that no piece outlives the call that made it: the memory of a region may go away
+ * in between, and the octets of a started FPDU must stay what its CRC says (IWARP-FPDU-06). */
 #ifndef NORNIC_IWARP_FPDU_TX_H
 #define NORNIC_IWARP_FPDU_TX_H
 
