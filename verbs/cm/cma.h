@@ -17,7 +17,8 @@
 #define CMA_BACKLOG     1024 /* where a program names none */
 #define CMA_RESOLVE_MS  2000 /* of synchronous endpoints */
 /* How long to ask where nobody listens yet. A program may tell its peer to connect before it listens
- * (perftest -R does, whose client then reads memory that it has freed); over an adapter that takes the peer longer. */
+ * (perftest -R does, whose client then reads memory that it has freed); over an adapter the peer takes
+ * longer. */
 #define CMA_PATIENCE_NS (NS_PER_S / 5)
 
 /* A device, opened by this library for all ids: rdma_get_devices() lists them. It stays until the process
