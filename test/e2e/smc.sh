@@ -62,7 +62,6 @@ head -c 3000000 /dev/urandom >"$tmp/back"
 sum=$(sha256sum <"$tmp/file") sum=${sum%% *}
 
 # --- plain TCP, as nobody ---
-: >"$tmp/server.out"
 start "${as_nobody[@]}" "$tmp/nornic" smc listen --json --sum -o /dev/null 127.0.0.1:5999
 until_true 10 grep -q listening "$tmp/server.out"
 run "${as_nobody[@]}" "$tmp/nornic" smc connect --sum 127.0.0.1 5999 <"$tmp/file"
@@ -113,8 +112,6 @@ start_with() {
 }
 # serve ARGS...: `smc listen` in A on port 5000, with both devices
 serve() {
-    : >"$tmp/server.out"
-    : >"$tmp/server.err"
     start "${in_a[@]}" "$nornic" smc listen --json "${a[@]}" "$@" 5000
     until_true 10 grep -q listening "$tmp/server.out" "$tmp/server.err"
 }

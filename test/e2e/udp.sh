@@ -194,6 +194,7 @@ cut by_both nna tx-udp-segmentation gro gso
 
 # --- what the port writes down is what is on the wire ---
 start_tcpdump() {
+    : >"$tmp/tcpdump.err" # not that of the one before
     "${in_b[@]}" tcpdump -i nnb -U -s 0 -B 65536 -w "$tmp/wire.pcap" udp port 4791 \
         2>"$tmp/tcpdump.err" &
     tcpdump=$!
