@@ -243,7 +243,6 @@ packets_in() { # FILE, which may still grow
 }
 whole_trains() { # NAME HOST
     local name=$1 host=$2
-    : >"$tmp/tcpdump.err"
     start_tcpdump || { notok "$name" "tcpdump did not start: $(cat "$tmp/tcpdump.err")"; return; }
     start "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nna -n 5 -s 200000 \
         --capture "$tmp/captures/peer.pcapng"
@@ -272,7 +271,7 @@ whole_trains() { # NAME HOST
     if [ $rc = 0 ] &&
         is 'all(j["join"][w]["packets"] == j["join"][w]["arrived"] > 50 for w in ("a_to_b", "b_to_a"))' \
             "$tmp/sums"; then ok "${name}_joined"
-    else notok "${name}_joined" "exit status $rc: $(cut -c1-600 "$tmp/sums") $err"; fi
+    else notok "${name}_joined" "exit status $rc: $(head -c 600 "$tmp/sums") $err"; fi
 }
 if ! command -v tcpdump >/dev/null; then
     skip whole_trains "no tcpdump"
@@ -290,11 +289,7 @@ listening "$ns_a" 18516
     >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-for ((i = 0; i < 100; i++)); do
-    # at work: the TCP connection stands while the transfer runs
-    [ -n "$(ip netns exec "$ns_a" ss -Htn state established 'sport = :18516')" ] && break
-    sleep 0.1
-done
+flowing "$ns_b" nnb
 kill -KILL "$server"
 finish
 wait "$client"
