@@ -188,7 +188,9 @@ result enabled_programs_go_by_smcr "$words" eval 'swift && [ $tcp = 0 ] && grep 
 talk 3 1000 late
 result an_option_after_listen_declines "$words" eval 'swift && [ $tcp = 3 ] && grep -q "Decline" "$tmp/b/trace"'
 established() { [ -n "$(ip netns exec "$ns_a" ss -Htn state established "sport = :5000")" ]; }
-(until_true 20 established && kill -KILL "$service_a" && touch "$tmp/a/go") 2>/dev/null &
+has_died() { ! grep -q "^State:[[:space:]][^ZX]" "/proc/$1/status" 2>/dev/null; } # what it had open is closed
+(until_true 20 established && kill -KILL "$service_a" && until_true 20 has_died "$service_a" && touch "$tmp/a/go") \
+    2>/dev/null &
 talk 1 1000 "$tmp/a/go"
 result a_service_that_died_before_accept_is_no_wait "$words" eval 'swift && [ $tcp = 1 ]'
 rm -f "$tmp/a/s"
