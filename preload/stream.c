@@ -71,6 +71,12 @@ static ssize_t result(const struct call *call, ssize_t otherwise)
     return call->done_bytes > 0 ? (ssize_t)call->done_bytes : otherwise;
 }
 
+/* What borrow_recv() or borrow_send() says: it may go on as TCP since its state was looked at. */
+static ssize_t or_fell_back(ssize_t said)
+{
+    return said == -EOPNOTSUPP ? STREAM_FELL_BACK : said;
+}
+
 /* Another one who shares the connection has stopped in the middle of a call. Whether this one is to try
  * again: it may wait. */
 static bool tries_again(struct call *call, uint64_t timeout_ns)
@@ -139,15 +145,16 @@ static ssize_t peek_all(struct call *call)
     uint64_t deadline_ns = deadline_of(call, atomic_load(&call->c->rcvtimeo_ns));
     int err = p.waiter ? borrow_watch(p.waiter, p.b) : -ENOSPC;
     if (err) {
-        ssize_t there = borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
+        ssize_t there = or_fell_back(borrow_recv(p.b, call->iov, call->n, MSG_PEEK));
         return there == -EBUSY ? -EAGAIN : there;
     }
     pthread_cleanup_push(end_peeking, &p);
     while (!err && !is_enough(&p, call->bytes))
         err = sleep_for_news(&p, deadline_ns);
     pthread_cleanup_pop(1);
-    ssize_t n =
-        borrow_state(p.b) == BORROW_TCP ? STREAM_FELL_BACK : borrow_recv(p.b, call->iov, call->n, MSG_PEEK);
+    ssize_t n = borrow_state(p.b) == BORROW_TCP
+                    ? STREAM_FELL_BACK
+                    : or_fell_back(borrow_recv(p.b, call->iov, call->n, MSG_PEEK));
     return n == -EBUSY ? -EAGAIN : n == -EAGAIN && err ? err : n;
 }
 
@@ -168,7 +175,7 @@ ssize_t stream_recv(struct conn *c, const struct iovec *iov, int n, size_t bytes
         if (borrow_state(c->borrow) == BORROW_TCP)
             return result(&call, STREAM_FELL_BACK);
         iov = next_pieces(&call, &n);
-        ssize_t got = borrow_recv(c->borrow, iov, n, for_borrow);
+        ssize_t got = or_fell_back(borrow_recv(c->borrow, iov, n, for_borrow));
         if (got == -EBUSY && tries_again(&call, atomic_load(&c->rcvtimeo_ns)))
             continue;
         if (got == -EBUSY)
@@ -205,7 +212,8 @@ ssize_t stream_send(struct conn *c, const struct iovec *iov, int n, size_t bytes
         if (borrow_state(c->borrow) == BORROW_TCP)
             return result(&call, STREAM_FELL_BACK);
         iov = next_pieces(&call, &n);
-        ssize_t put = borrow_send(c->borrow, iov, n, flags & (n == call.n ? MSG_OOB | MSG_MORE : MSG_MORE));
+        ssize_t put = or_fell_back(
+            borrow_send(c->borrow, iov, n, flags & (n == call.n ? MSG_OOB | MSG_MORE : MSG_MORE)));
         if (put == -EBUSY && tries_again(&call, atomic_load(&c->sndtimeo_ns)))
             continue;
         if (put == -EBUSY)

@@ -19,6 +19,7 @@ import time
 
 ETH_P_ALL = 3
 OUTGOING = 4
+SO_TIMESTAMP = 29
 LOSS, COPY = 0.05, 0.03
 LONGEST = 65535
 EXCHANGE = (18515).to_bytes(2, 'big')
@@ -40,6 +41,9 @@ def forward(what, left, right, truth_path):
     for name in (left, right):
         s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE if hasattr(socket, 'SO_RCVBUFFORCE') else 33, 1 << 24)
+        # The kernel notes the time of a frame once, before anybody gets it: else tcpdump's time of what comes in may be
+        # later than that of the same frame going out, on a busy machine by much
+        s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
         s.bind((name, ETH_P_ALL))
         sockets.append(s)
     draw = random.Random(7)

@@ -85,6 +85,7 @@ ready() {
 # lossy_way NAME WHAT SERVER_PORT CLIENT_PORT: traffic of WHAT between the two, and what the forwarder did to it
 lossy_way() {
     local name=$1 what=$2 tcpdumps=() side forwarder captured
+    : >"$tmp/left.err" >"$tmp/right.err" >"$tmp/forward.out" # not those of the way before
     for side in left right; do
         "${in_m[@]}" tcpdump -i $side -U --immediate-mode -s 5000 -B 65536 --time-stamp-precision=nano \
             -w "$tmp/$side.pcap" 2>"$tmp/$side.err" &

@@ -18,7 +18,8 @@ skip() { echo "skip $1: $2"; }
 
 # start COMMAND...: runs it in the background, in $tmp/server.out and .err; $server is its process
 start() {
-    : >"$tmp/server.out" # not that of the one before
+    # not those of the one before: the process opens them when it gets a processor, and they are looked at until then
+    : >"$tmp/server.out" >"$tmp/server.err"
     "$@" >"$tmp/server.out" 2>"$tmp/server.err" &
     server=$!
     e2e_pids+=("$server")

@@ -155,20 +155,18 @@ ends() {
     local pid
     for pid in "$@"; do until_true 10 eval "! kill -0 $pid 2>/dev/null"; done
 }
+# serve ARGS...: the server for COUNT connections in A, which is up
+serve() {
+    start inside "${in_a[@]}" "${user[@]}" "${under_a[@]}" python3 "$tmp/talk.py" server 10.77.0.1 5000 "$@"
+    until_true 10 grep -q up "$tmp/server.out"
+}
 # talk COUNT BYTES SERVER-WORD...: $rc, $out, $err of the client; $server_...; $tcp: so many went on as TCP
 under_a=(env NORNIC_TRACE=1 "$tmp/nornic" run --smc --service "$tmp/a/s" --)
 under_b=(env NORNIC_TRACE=1 "$tmp/nornic" run --smc --service "$tmp/b/s" --)
 talk() {
-    local count=$1 bytes=$2
-    shift 2
-    : >"$tmp/server.out"
-    (inside "${in_a[@]}" "${user[@]}" "${under_a[@]}" python3 "$tmp/talk.py" server 10.77.0.1 5000 "$count" \
-        "$bytes" "$@") >"$tmp/server.out" 2>"$tmp/server.err" &
-    server=$!
-    e2e_pids+=("$server")
-    until_true 10 grep -q up "$tmp/server.out"
-    (inside timeout 60 "${in_b[@]}" "${user[@]}" "${under_b[@]}" python3 "$tmp/talk.py" client 10.77.0.1 5000 "$count" \
-        "$bytes") >"$tmp/out" 2>"$tmp/err"
+    serve "$@"
+    (inside timeout 60 "${in_b[@]}" "${user[@]}" "${under_b[@]}" python3 "$tmp/talk.py" client 10.77.0.1 5000 "$1" \
+        "$2") >"$tmp/out" 2>"$tmp/err"
     rc=$? out=$(cat "$tmp/out") err=$(cat "$tmp/err")
     finish
     tcp=$(grep -cE "goes on as TCP|stays TCP" "$tmp/err")
@@ -190,7 +188,9 @@ result enabled_programs_go_by_smcr "$words" eval 'swift && [ $tcp = 0 ] && grep 
 talk 3 1000 late
 result an_option_after_listen_declines "$words" eval 'swift && [ $tcp = 3 ] && grep -q "Decline" "$tmp/b/trace"'
 established() { [ -n "$(ip netns exec "$ns_a" ss -Htn state established "sport = :5000")" ]; }
-(until_true 20 established && kill -KILL "$service_a" && touch "$tmp/a/go") 2>/dev/null &
+has_died() { ! grep -q "^State:[[:space:]][^ZX]" "/proc/$1/status" 2>/dev/null; } # what it had open is closed
+(until_true 20 established && kill -KILL "$service_a" && until_true 20 has_died "$service_a" && touch "$tmp/a/go") \
+    2>/dev/null &
 talk 1 1000 "$tmp/a/go"
 result a_service_that_died_before_accept_is_no_wait "$words" eval 'swift && [ $tcp = 1 ]'
 rm -f "$tmp/a/s"
@@ -230,11 +230,7 @@ ends "$service_b"
 service b nnb && service_b=$service
 (until_true 20 [ -e "$tmp/b/killed" ] && rm -f "$tmp/b/s" && service b nnb && touch "$tmp/b/again"; sleep 20) &
 e2e_pids+=("$!")
-(inside "${in_a[@]}" "${user[@]}" "${under_a[@]}" python3 "$tmp/talk.py" server 10.77.0.1 5000 2 5) \
-    >"$tmp/server.out" 2>"$tmp/server.err" &
-server=$!
-e2e_pids+=("$server")
-until_true 10 grep -q up "$tmp/server.out"
+serve 2 5
 (inside timeout 60 "${in_b[@]}" "${user[@]}" "${under_b[@]}" python3 "$tmp/again.py" "$service_b" "$tmp/b/killed" \
     "$tmp/b/again") >"$tmp/out" 2>"$tmp/err"
 finish
@@ -261,11 +257,7 @@ s, _ = l.accept()
 print(s.recv(100))') >"$tmp/out" 2>"$tmp/err"
 result on_one_host_connect_is_before_accept "$(cat "$tmp/out" "$tmp/err")" grep -q "before accept" "$tmp/out"
 ip -n "$ns_a" addr add 10.77.0.3/24 dev nna
-(inside timeout 60 "${in_a[@]}" "${user[@]}" "${under_a[@]}" python3 "$tmp/talk.py" server 10.77.0.1 5000 1 1000) \
-    >"$tmp/server.out" 2>"$tmp/server.err" &
-server=$!
-e2e_pids+=("$server")
-until_true 10 grep -q up "$tmp/server.out"
+serve 1 1000
 (inside timeout 60 "${in_a[@]}" "${user[@]}" "${under_a[@]}" python3 -c '
 import socket
 c = socket.create_connection(("10.77.0.1", 5000), source_address=("10.77.0.3", 0))

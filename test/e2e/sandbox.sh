@@ -52,6 +52,7 @@ else notok ports_says_what_is_left "exit status $rc: $out $err"; fi
 # --- what the port writes down is what tcpdump sees beside it ---
 # begin_wire: tcpdump, which tells when it listens, into wire.pcap
 begin_wire() {
+    : >"$tmp/tcpdump.err" # not that of the one before
     ip netns exec "$ns" tcpdump -i lo -U -s 0 -B 65536 -w "$tmp/wire.pcap" udp port 4791 2>"$tmp/tcpdump.err" &
     tcpdump=$!
     e2e_pids+=("$tcpdump")

@@ -255,9 +255,9 @@ conns = [c for p in json.load(sys.stdin)["processes"] for c in p["conns"]]
 sys.exit(not any(c["rx_bytes"] > 1000000 for c in conns))' 2>/dev/null
 }
 until_true 10 moving
+kill -STOP "$server"
 run "$nornic" smc stat --pid "$service_a"
 result stat_says_who_has_it "$out $err" eval '[[ $out == *"lent to peer (process $server)"* ]]'
-kill -STOP "$server"
 sleep 6
 kill -CONT "$server"
 wait "$client"
@@ -278,9 +278,9 @@ result and_it_is_said_why "$words" both "the peer did not offer SMC-R"
 export PEER_ENTER=1
 
 # --- the service dies ---
-start "${in_a[@]}" "$peer" "$tmp/a.sock" server 5000 1 bulk 0 3000000000
+start "${in_a[@]}" "$peer" "$tmp/a.sock" server 5000 1 bulk 0 1000000000000
 listening "$ns_a" 5000
-"${in_b[@]}" "$peer" "$tmp/b.sock" client 10.77.0.1 5000 1 bulk 3000000000 0 >"$tmp/client" 2>&1 &
+"${in_b[@]}" "$peer" "$tmp/b.sock" client 10.77.0.1 5000 1 bulk 1000000000000 0 >"$tmp/client" 2>&1 &
 client=$!
 e2e_pids+=("$client")
 until_true 10 moving

@@ -62,7 +62,6 @@ head -c 3000000 /dev/urandom >"$tmp/back"
 sum=$(sha256sum <"$tmp/file") sum=${sum%% *}
 
 # --- plain TCP, as nobody ---
-: >"$tmp/server.out"
 start "${as_nobody[@]}" "$tmp/nornic" smc listen --json --sum -o /dev/null 127.0.0.1:5999
 until_true 10 grep -q listening "$tmp/server.out"
 run "${as_nobody[@]}" "$tmp/nornic" smc connect --sum 127.0.0.1 5999 <"$tmp/file"
@@ -113,8 +112,6 @@ start_with() {
 }
 # serve ARGS...: `smc listen` in A on port 5000, with both devices
 serve() {
-    : >"$tmp/server.out"
-    : >"$tmp/server.err"
     start "${in_a[@]}" "$nornic" smc listen --json "${a[@]}" "$@" 5000
     until_true 10 grep -q listening "$tmp/server.out" "$tmp/server.err"
 }
@@ -212,12 +209,17 @@ count=$(grep -c '"ok":true' "$tmp/server.out")
 result keeps_listening "$server_rc $server_out $server_err" [ "$server_rc $count" = "0 3" ]
 
 # --- while it runs: stat, and a link that is cut and comes back ---
-slow() { python3 "$peer" feed "$tmp/file" 12000000 2>/dev/null; } # four seconds, or until nobody reads
+mkfifo "$tmp/enough" # a line in it lets a connection end
+exec 8<>"$tmp/enough"
+# lasting: the file within four seconds, or until nobody reads; and its end when enough() is called
+lasting() {
+    python3 "$peer" feed "$tmp/file" 12000000 2>/dev/null
+    read -r -u 8 _
+}
+enough() { echo >&8; }
 serve --sum -o "$tmp/copy" --trace "$tmp/server.trace"
-mkfifo "$tmp/restored" # a line in it lets the connection end
-exec 8<>"$tmp/restored"
-{ slow; read -r -u 8 _; } | "${in_b[@]}" "$nornic" smc connect --json --sum "${b[@]}" \
-    --trace "$tmp/client.trace" -i /dev/stdin -o /dev/null 10.77.0.1 5000 >"$tmp/out" 2>"$tmp/err" 8>&- &
+"${in_b[@]}" "$nornic" smc connect --json --sum "${b[@]}" --trace "$tmp/client.trace" -i /dev/stdin -o /dev/null \
+    10.77.0.1 5000 < <(lasting) >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
 # stat_says EXPRESSION: of the process `p` of the server
@@ -238,8 +240,7 @@ ip -n "$ns_b" link set nnb down
 result stat_sees_the_failover "$(cat "$tmp/stat")" until_true 10 stat_says "not ($symmetric)"
 ip -n "$ns_b" link set nnb up
 result stat_sees_the_recovery "$(cat "$tmp/stat")" until_true 15 stat_says "$symmetric"
-echo >&8
-exec 8>&-
+enough
 wait "$client"
 rc=$?
 finish
@@ -254,8 +255,8 @@ else notok ladder "exit status $rc: $out $err"; fi
 
 # both links cut: nothing is left to go on with
 serve -o /dev/null
-slow | "${in_b[@]}" "$nornic" smc connect --json "${b[@]}" -i /dev/stdin -o /dev/null 10.77.0.1 5000 \
-    >"$tmp/out" 2>"$tmp/err" &
+"${in_b[@]}" "$nornic" smc connect --json "${b[@]}" -i /dev/stdin -o /dev/null 10.77.0.1 5000 \
+    < <(lasting) >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
 until_true 10 stat_says "$symmetric and p['conns'][0]['rx_bytes'] > 0"
@@ -264,6 +265,7 @@ until_true 10 stat_says "not ($symmetric)"
 ip -n "$ns_b" link set nnb down
 wait "$client"
 rc=$?
+enough
 finish
 if [ $rc = 1 ] && [ $server_rc = 1 ] && grep -q 'broke' "$tmp/err"; then ok both_cut_is_a_reset
 else notok both_cut_is_a_reset "client $rc $(cat "$tmp/err"); server $server_rc $server_err"; fi
@@ -285,17 +287,18 @@ ip -n "$ns_b" link set nnf up
 for port in nnx nny; do ip -n "nn-$$-c" link set $port master nnbr up; done
 start "${in_a[@]}" "$nornic" smc listen --json --sum -d "$kind:nne" -d "$kind:nnc" -o "$tmp/copy" 5000
 until_true 10 grep -q listening "$tmp/server.out"
-slow | "${in_b[@]}" "$nornic" smc connect --json -d "$kind:nnf" -d "$kind:nnd" -i /dev/stdin -o /dev/null \
-    10.79.0.1 5000 >"$tmp/out" 2>"$tmp/err" &
+"${in_b[@]}" "$nornic" smc connect --json -d "$kind:nnf" -d "$kind:nnd" -i /dev/stdin -o /dev/null \
+    10.79.0.1 5000 < <(lasting) >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
 until_true 10 stat_says "$symmetric and p['conns'] and p['conns'][0]['rx_bytes'] > 0"
 ip -n "nn-$$-c" link set nny nomaster
 moved="p['groups'] and not ($symmetric) and [l for l in p['links'] if l['port'] == 'nnc' and l['conns'] == 1]"
-result black_hole_is_noticed "$(cat "$tmp/stat")" until_true 5 stat_says "$moved"
+result black_hole_is_noticed "$(cat "$tmp/stat")" until_true 10 stat_says "$moved"
 carriers="$(ip -n "$ns_a" -o link show nne) $(ip -n "$ns_b" -o link show nnf)"
 result black_hole_keeps_the_carriers "$carriers" [ "$(grep -o 'state UP' <<<"$carriers" | wc -l)" = 2 ]
 ip -n "nn-$$-c" link set nny master nnbr
+enough
 wait "$client"
 rc=$?
 finish
@@ -307,11 +310,12 @@ result black_hole_sums "$words" is "$by_smc and j['received_sha256'] == '$sum' a
 # --- a peer that is killed ---
 killed() { # NAME: client_is_killed or server_is_killed
     serve -o /dev/null
-    slow | "${in_b[@]}" "$nornic" smc connect --json "${b[@]}" -i /dev/stdin -o /dev/null 10.77.0.1 5000 \
-        >"$tmp/out" 2>"$tmp/err" &
-    local client=$! from=$SECONDS
+    "${in_b[@]}" "$nornic" smc connect --json "${b[@]}" -i /dev/stdin -o /dev/null 10.77.0.1 5000 \
+        < <(lasting) >"$tmp/out" 2>"$tmp/err" &
+    local client=$! from
     e2e_pids+=("$client")
     until_true 10 stat_says "p['conns'] and p['conns'][0]['rx_bytes'] > 0"
+    from=$SECONDS
     if [ "$1" = client_is_killed ]; then
         kill -KILL "$client"
         finish
@@ -323,6 +327,7 @@ killed() { # NAME: client_is_killed or server_is_killed
         err=$(cat "$tmp/err")
         finish
     fi
+    enough
     if [ $rc = 1 ] && [[ $err == *broke* ]] && ((SECONDS - from < 20)); then ok "$1"
     else notok "$1" "exit status $rc after $((SECONDS - from)) s: $err"; fi
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers and the story, of conversations whose times are known: each packet comes 10 us after the last. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -482,7 +483,7 @@ static void take_tcp(struct tale *t, const char *text)
     size_t bytes = strlen(text);
     uint8_t frame[200] = {[12] = 8, [14] = 0x45, [17] = (uint8_t)(52 + bytes), [22] = 64, [23] = 6};
     frame[34 + 12] = 8 << 4;
-    memcpy(frame + 66, text, bytes);
+    snprintf((char *)frame + 66, sizeof frame - 66, "%s", text);
     uint32_t len_bytes = 66 + (uint32_t)bytes;
     explain_dissect(
         &t->s.p,

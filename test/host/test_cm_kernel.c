@@ -127,10 +127,10 @@ Test(cm_kernel, ROCE_CM_64_a_neighbour_that_does_not_answer)
     struct nornic_error why = {""};
     struct host_cm_id *id = new_id();
     uint64_t start_ns = host_now_ns();
-    cr_assert_eq(resolve(id, NULL, "10.77.0.60", NS_PER_S / 10, &why), 0, "%s", why.text);
-    cr_expect_lt(host_now_ns() - start_ns, NS_PER_S / 10, "the call does not wait");
+    cr_assert_eq(resolve(id, NULL, "10.77.0.60", NS_PER_S, &why), 0, "%s", why.text);
+    cr_expect_lt(host_now_ns() - start_ns, NS_PER_S, "the call does not wait");
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], NORNIC_CM_EVENT_ADDR_ERROR);
-    cr_expect_geq(host_now_ns() - start_ns, NS_PER_S / 10);
+    cr_expect_geq(host_now_ns() - start_ns, NS_PER_S);
     cr_expect_eq(event->status, -EHOSTUNREACH);
     cr_expect(strstr(event->error.text, "10.77.0.60 does not answer on nn0"), "%s", event->error.text);
     host_cm_ack_event(event);

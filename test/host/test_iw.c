@@ -251,7 +251,7 @@ Test(iw, private_data_and_depths_go_both_ways)
                                                                  .initiator_depth = 8}),
                  0);
     event = iw_event(&ends[0], NORNIC_CM_EVENT_ESTABLISHED);
-    cr_expect_str_eq((char *)event->private_data, "answer");
+    cr_assert_str_eq((char *)event->private_data, "answer");
     cr_expect_eq(event->initiator_depth, 5, "what the other serves");
     cr_expect_eq(event->responder_resources, 3);
     nornic_cm_ack_event(event);

@@ -555,31 +555,37 @@ Test(iw_hostile, a_crowd_that_says_nothing_does_not_keep_others_out)
     expect_no_event();
 }
 
-/* Another id that listens has its own room. */
+/* Another id that listens has its own room: a good peer of its is served while the first of those that have a
+ * second for their Request still has some of it. On a machine that does not connect such a crowd within that
+ * second, it is tried again. */
 Test(iw_hostile, a_crowd_at_one_listener_is_none_of_another)
 {
-    enum { CROWD = 1024 + 200 };
+    enum { HURRIED = 512, CROWD = 1024 + 200, TRIES = 20 };
     static int fds[CROWD];
     struct nornic_cm_id *other;
     const struct rlimit enough = {.rlim_cur = 4 * CROWD, .rlim_max = 4 * CROWD};
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &enough), 0);
     uint16_t other_port = iw_listen(&server, &other, 4);
-    for (int i = 0; i < CROWD; i++)
-        fds[i] = iw_tcp(port);
-    int good = iw_tcp(other_port);
-    uint64_t start_ns = host_now_ns();
-    say(good, request, REQUEST_BYTES);
-    iw_take(&server, NULL);
-    cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    cr_expect_lt(host_now_ns() - start_ns, 800 * NS_PER_MS, "it did not wait for a place");
-    close(good);
-    for (int i = 0; i < CROWD; i++)
-        close(fds[i]);
+    bool is_at_once = false;
+    for (int tries = 0; tries < TRIES && !is_at_once; tries++) {
+        char octet;
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = iw_tcp(port);
+        int good = iw_tcp(other_port);
+        say(good, request, REQUEST_BYTES);
+        iw_take(&server, NULL);
+        cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
+        is_at_once = recv(fds[HURRIED], &octet, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+        close(good);
+        for (int i = 0; i < CROWD; i++)
+            close(fds[i]);
+        nornic_cm_id_destroy(server.id);
+        cr_assert_eq(nornic_qp_destroy(server.qp), 0);
+        server.id = NULL;
+        server.qp = NULL;
+    }
+    cr_expect(is_at_once, "it waited for a place");
     nornic_cm_id_destroy(other);
-    nornic_cm_id_destroy(server.id);
-    cr_assert_eq(nornic_qp_destroy(server.qp), 0);
-    server.id = NULL;
-    server.qp = NULL;
 }
 
 /* Half of an FPDU is in the kernel, and nobody will say the other half: the peer may not take that for an

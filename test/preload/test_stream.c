@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "base/now.h"
 #include "service/borrow_inner.h"
+#include "test/service/asleep.h"
 #include "test/service/lent.h"
 
 TestSuite(stream, .timeout = 60);
@@ -159,4 +160,40 @@ Test(stream, one_who_is_stopped_in_a_call_does_not_stop_the_others, .init = set_
     pthread_join(thread, NULL);
     cr_assert_eq(service_bits_take(&head->to_look_at, &slot, 1), 1, "the service hears of it, for the edge");
     cr_assert_eq(stream_recv(&conn, &one, 1, 1, MSG_DONTWAIT), 1);
+}
+
+/* A call on the connection beside one that is under way, and what it said. */
+struct caller {
+    bool sends;
+    _Atomic pid_t id;
+    ssize_t said;
+};
+
+static void *call_beside(void *ctx)
+{
+    struct caller *caller = ctx;
+    char byte = 0;
+    struct iovec one = {&byte, 1};
+    atomic_store(&caller->id, gettid());
+    caller->said = caller->sends ? stream_send(&conn, &one, 1, 1, 0) : stream_recv(&conn, &one, 1, 1, 0);
+    return NULL;
+}
+
+/* The call has looked at the state, and waits for the lock, when the peer's Decline comes. */
+Test(stream, one_that_falls_back_in_the_middle_of_a_call_goes_on_as_tcp, .init = set_up)
+{
+    for (unsigned sends = 0; sends < 2; sends++) {
+        struct caller caller = {.sends = sends};
+        pthread_mutex_t *lock = sends ? &lent.block->send_lock : &lent.block->recv_lock;
+        pthread_t thread;
+        atomic_store(&lent.block->state, BORROW_NEGOTIATING);
+        cr_assert_eq(pthread_mutex_lock(lock), 0);
+        cr_assert_eq(pthread_create(&thread, NULL, call_beside, &caller), 0);
+        while (!is_asleep(atomic_load(&caller.id)))
+            sched_yield();
+        atomic_store(&lent.block->state, BORROW_TCP);
+        borrow_unlock(&lent, lock);
+        pthread_join(thread, NULL);
+        cr_expect_eq(caller.said, STREAM_FELL_BACK, "%zd", caller.said);
+    }
 }

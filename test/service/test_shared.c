@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -19,6 +18,7 @@
 
 #include "service/arena.h"
 #include "service/life.h"
+#include "test/service/asleep.h"
 #include "test/support/random.h"
 
 #define ALL SERVICE_CONNS
@@ -235,15 +235,7 @@ static void *ring_slowly(void *arg)
 /* A thread that set its bit and sleeps is in write(). */
 static bool is_ringing(void)
 {
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&ringer_id));
-    FILE *f = fopen(path, "re");
-    if (!f || !fgets(text, sizeof text, f))
-        text[0] = '\0';
-    if (f)
-        fclose(f);
-    const char *behind = strrchr(text, ')');
-    return service_bits_any(&head.to_look_at) && behind && behind[2] == 'S';
+    return service_bits_any(&head.to_look_at) && is_asleep(atomic_load(&ringer_id));
 }
 
 Test(doorbell, a_late_ring_is_not_taken_for_one_of_the_next_sleep, .timeout = 60)

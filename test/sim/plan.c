@@ -108,7 +108,8 @@ static void plan_masked_atomic(struct sim_plan *plan, struct sim_message *m, str
 {
     m->compare_add = test_random_next(&plan->random);
     m->swap = test_random_next(&plan->random);
-    m->compare_mask = test_random_next(&plan->random) & test_random_next(&plan->random);
+    m->compare_mask = test_random_next(&plan->random);
+    m->compare_mask &= test_random_next(&plan->random); /* a quarter of the bits */
     m->swap_mask = test_random_next(&plan->random);
     if (m->opcode == NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD) {
         uint64_t sum = 0, carry = 0;
