@@ -20,9 +20,7 @@
 #define SMCPLAY_PORTS_MAX 8
 #define SMCPLAY_LINKS_MAX 255
 #define SMCPLAY_CONNS_MAX 1024
-#define SMCPLAY_READ_BYTES \
-    (512u << 10)          /* the largest element: what the program reads, it reads in one call */
-#define SMCPLAY_SENDS 256 /* of a link, that may wait for their acknowledgement */
+#define SMCPLAY_SENDS     256 /* of a link, that may wait for their acknowledgement */
 
 /* --- writes.c: what RDMA writes leave in an element --- */
 
@@ -204,7 +202,6 @@ struct smcplay {
     } offered[2];
 
     struct smcr *smcr;
-    uint8_t *scratch; /* SMCPLAY_READ_BYTES */
     struct smcplay_key *keys;
     size_t key_count, key_cap;
     uint64_t random, now_ns, skew_ns, cause;
