@@ -137,6 +137,7 @@ static void free_all(struct smcplay *s)
         free(c->cdcs);
     }
     free(s->keys);
+    free(s->rmbs);
     free(s->links);
     free(s->conns);
 }
