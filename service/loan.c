@@ -262,7 +262,7 @@ int service_loan_begin(struct service *service, int tcp_fd, const struct service
     }
     struct smcr_sock *s = loan->sock;
     const int any = 1; /* of bytes is news, whatever SO_RCVLOWAT the program has set */
-    setsockopt(tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+    setsockopt(s->tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
     smcr_sock_ref(s);
     s->loan = loan;
     s->loan_pid = pid;

@@ -1258,6 +1258,13 @@ def rcvlowat_poll():
 
 
 @step
+def rcvlowat_before_connect():
+    with Pair(lambda s: s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 5000)) as s:
+        ask('send', 5000)
+        return s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT), len(s.recv(9000))
+
+
+@step
 def rcvlowat_fin():
     with Pair() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 10)
