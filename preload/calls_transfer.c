@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
@@ -88,22 +90,38 @@ EXPORT ssize_t sendfile64(int out, int in, off64_t *place, size_t count)
 
 /* --- splice() --- */
 
-/* Bytes are seen first, and taken when the pipe has them. */
+/* 0: the pipe has room, or the call is not to wait for it; or -errno. Of a pipe that nobody reads it is said
+ * here, since who is told by SIGPIPE may not come back from it. */
+static int wait_for_room(int pipe_fd, bool waits)
+{
+    const struct timespec at_once = {0};
+    struct pollfd room = {.fd = pipe_fd, .events = POLLOUT};
+    if (libc()->ppoll(&room, 1, waits ? NULL : &at_once, NULL) < 0)
+        return -errno;
+    if (!(room.revents & POLLERR))
+        return 0;
+    raise(SIGPIPE);
+    return -EPIPE;
+}
+
+/* Waiting comes first, for bytes and for room: then they are moved in one step, which does not wait. Another
+ * one may have been faster. SPLICE_F_NONBLOCK is about the pipe alone: splice(2). */
 static ssize_t to_pipe(struct conn *c, int pipe_fd, size_t count, unsigned flags)
 {
-    HEAP_CHUNK(chunk, min_u64(count, CHUNK));
-    struct iovec iov = {chunk, min_u64(count, CHUNK)};
-    if (!chunk)
-        return -ENOMEM;
-    int dont_wait = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
-    ssize_t seen = stream_recv(c, &iov, 1, iov.iov_len, MSG_PEEK | dont_wait);
-    if (seen <= 0)
-        return seen;
-    ssize_t put = libc()->write(pipe_fd, chunk, (size_t)seen);
-    if (put <= 0)
-        return put < 0 ? -errno : put;
-    iov.iov_len = (size_t)put;
-    return stream_recv(c, &iov, 1, iov.iov_len, MSG_DONTWAIT);
+    bool waits = !(flags & SPLICE_F_NONBLOCK) && !(libc()->fcntl(pipe_fd, F_GETFL) & O_NONBLOCK);
+    char byte;
+    struct iovec one = {&byte, 1};
+    ssize_t moved;
+    do {
+        moved = stream_recv(c, &one, 1, 1, MSG_PEEK);
+        if (moved <= 0)
+            return moved;
+        int err = wait_for_room(pipe_fd, waits);
+        if (err)
+            return err;
+        moved = borrow_splice(c->borrow, pipe_fd, count);
+    } while (waits && (moved == -EAGAIN || moved == -EBUSY));
+    return moved == -EBUSY ? -EAGAIN : moved;
 }
 
 static void close_both(const int *fds)
@@ -122,8 +140,7 @@ static ssize_t send_copied(struct conn *c, int pipe_fd, const int *copy, size_t 
     if (n <= 0)
         return n;
     struct iovec iov = {chunk, (size_t)n};
-    int send_flags = (flags & SPLICE_F_MORE ? MSG_MORE : 0) | (flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0);
-    ssize_t sent = stream_send(c, &iov, 1, iov.iov_len, send_flags);
+    ssize_t sent = stream_send(c, &iov, 1, iov.iov_len, flags & SPLICE_F_MORE ? MSG_MORE : 0);
     for (ssize_t left = sent; left > 0; left -= n) {
         n = libc()->read(pipe_fd, chunk, (size_t)left);
         if (n <= 0)
@@ -159,6 +176,8 @@ EXPORT ssize_t splice(int in, off64_t *in_place, int out, off64_t *out_place, si
         return calls_result(-ESPIPE);
     if ((from && !is_pipe(out)) || (to && !is_pipe(in)))
         return calls_result(-EINVAL);
+    if ((from || to) && count == 0)
+        return 0;
     if (from)
         rc = to_pipe(from, out, count, flags);
     else if (to)

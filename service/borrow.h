@@ -113,10 +113,14 @@ int borrow_beside_fd(struct borrow *b);
  * -EOPNOTSUPP. A bad pointer is the caller's fault (SIGSEGV); what it holds meanwhile is a lock of this
  * connection alone, which the kernel gives back if the program dies of it. -EDEADLK: in a signal handler
  * that interrupted such a call on the same connection. -EBUSY, after a tenth of a second: another thread or
- * process is in the middle of such a call and does not go on (SIGSTOP, a debugger); when it does, there is an
- * edge for those who wait. */
+ * process is in the middle of such a call and does not go on (SIGSTOP, a debugger); when it does, or
+ * dies, there is an edge for those who wait. */
 ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags);
 ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags);
+/* Moves `bytes` (more than 0) at most of what has come into the pipe `pipe_fd`, as far as that has room, in
+ * one step: what is in the pipe was read, by this call alone. As borrow_recv() without flags; -EAGAIN also
+ * where the pipe is full; or what splice() says of it (-EPIPE, with SIGPIPE). */
+ssize_t borrow_splice(struct borrow *b, int pipe_fd, size_t bytes);
 /* SHUT_RD, SHUT_WR, SHUT_RDWR. 0 or -errno as shutdown(). */
 int borrow_shutdown(struct borrow *b, int how);
 /* SO_ERROR: positive, taken; 0: none. */

@@ -32,13 +32,19 @@ static int lock_in_time(pthread_mutex_t *lock)
     return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
 }
 
+static uint32_t missed_bit(const struct borrow *b, const pthread_mutex_t *lock)
+{
+    return lock == &b->block->send_lock ? SERVICE_MISSED_SEND : SERVICE_MISSED_RECV;
+}
+
 int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
 {
     int err = pthread_mutex_trylock(lock);
     if (err == EBUSY)
         err = lock_in_time(lock);
     if (err == ETIMEDOUT) { /* say so, then look again: who has it does it the other way round */
-        atomic_store(&b->block->was_missed, 1);
+        atomic_fetch_or(&b->block->was_missed, missed_bit(b, lock));
+        borrow_ring(b); /* the one who has it may be killed */
         err = pthread_mutex_trylock(lock);
     }
     atomic_thread_fence(memory_order_seq_cst); /* who frees the buffer looks at the lock behind tx_lent_to */
@@ -51,7 +57,7 @@ int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
 void borrow_unlock(struct borrow *b, pthread_mutex_t *lock)
 {
     pthread_mutex_unlock(lock);
-    if (atomic_load(&b->block->was_missed))
+    if (atomic_load(&b->block->was_missed) & missed_bit(b, lock))
         borrow_ring(b);
 }
 

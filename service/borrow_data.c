@@ -6,9 +6,12 @@
  * who send go one after the other, in whatever process they are, and so do those who receive. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "service/borrow_inner.h"
 
@@ -220,41 +223,67 @@ static void copy_out(struct borrow *b, struct place *to, uint64_t from, size_t n
     copy(to, ring, block->rx_size, from, n, OUT_OF_RING);
 }
 
-static ssize_t recv_bytes(struct borrow *b, const struct iovec *iov, int n, int flags)
+/* How many bytes lie at `*from`, where reading goes on; or what the call returns: 0, -errno. */
+static ssize_t readable_at(const struct borrow *b, uint64_t *from)
 {
-    struct service_block *block = b->block;
+    const struct service_block *block = b->block;
     bool has_ended = atomic_load(&block->flags) & SERVICE_RX_ENDED;
-    uint64_t from = borrow_read_from(b), there = borrow_read_until(b, from) - from;
-    size_t part = min_of(total_of(iov, n), there);
-    struct place to = {.iov = iov};
+    *from = borrow_read_from(b);
+    uint64_t there = borrow_read_until(b, *from) - *from;
     if (there == 0)
         return has_ended || atomic_load(&block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
-    if (there > block->rx_size)
-        return -ECONNRESET; /* no such thing can be, unless another program wrote there */
+    /* No such thing can be, unless another program wrote there. */
+    return there > block->rx_size ? -ECONNRESET : (ssize_t)there;
+}
+
+static void move_consumed(struct borrow *b, uint64_t to)
+{
+    atomic_store(&b->block->consumed, to);
+    if (to >= atomic_load(&b->block->tell_at))
+        borrow_ring(b);
+}
+
+static ssize_t recv_bytes(struct borrow *b, const struct iovec *iov, int n, int flags)
+{
+    uint64_t from;
+    ssize_t there = readable_at(b, &from);
+    struct place to = {.iov = iov};
+    if (there <= 0)
+        return there;
+    size_t part = min_of(total_of(iov, n), (uint64_t)there);
     if (!(flags & MSG_TRUNC))
         copy_out(b, &to, from, part);
     if (borrow_state(b) == BORROW_RESET) /* meanwhile: what was copied may be another's */
         return broken(b, 0);
-    if (flags & MSG_PEEK || part == 0)
-        return (ssize_t)part;
-    atomic_store(&block->consumed, from + part);
-    if (from + part >= atomic_load(&block->tell_at))
-        borrow_ring(b);
+    if (!(flags & MSG_PEEK) && part > 0)
+        move_consumed(b, from + part);
     return (ssize_t)part;
+}
+
+/* Whether bytes can be there; if not, what the call returns. */
+static bool can_recv(struct borrow *b, ssize_t *otherwise)
+{
+    switch (borrow_state(b)) {
+    case BORROW_NEGOTIATING:
+        *otherwise = atomic_load(&b->block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
+        return false;
+    case BORROW_TCP:
+        *otherwise = -EOPNOTSUPP;
+        return false;
+    case BORROW_RESET:
+        *otherwise = broken(b, 0);
+        return false;
+    case BORROW_SMCR:
+        break;
+    }
+    return true;
 }
 
 static ssize_t recv_locked(struct borrow *b, const struct iovec *iov, int n, int flags)
 {
-    switch (borrow_state(b)) {
-    case BORROW_NEGOTIATING:
-        return atomic_load(&b->block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
-    case BORROW_TCP:
-        return -EOPNOTSUPP;
-    case BORROW_RESET:
-        return broken(b, 0);
-    case BORROW_SMCR:
-        break;
-    }
+    ssize_t otherwise;
+    if (!can_recv(b, &otherwise))
+        return otherwise;
     return flags & MSG_OOB ? recv_urgent(b, iov, n, flags) : recv_bytes(b, iov, n, flags);
 }
 
@@ -267,6 +296,71 @@ ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags)
     borrow_unlock(b, &b->block->recv_lock);
     return got;
 }
+
+/* --- into a pipe --- */
+
+/* The `n` bytes at `from` as they lie; `*byte` has room for the one at the mark. How many pieces. */
+static int pieces_at(const struct borrow *b, uint64_t from, size_t n, char *byte, struct iovec out[3])
+{
+    const struct service_block *block = b->block;
+    char *ring = (char *)b->service->memory + block->rx_at;
+    int count = 0;
+    if (atomic_load(&block->mark) == from) {
+        *byte = (char)atomic_load(&block->mark_byte);
+        out[count++] = (struct iovec){byte, 1};
+        from++;
+        n--;
+    }
+    uint32_t at = (uint32_t)(from % block->rx_size);
+    size_t first = min_of(n, block->rx_size - at);
+    out[count++] = (struct iovec){ring + at, first};
+    out[count++] = (struct iovec){ring, n - first};
+    return count;
+}
+
+/* By system calls in which no thread is cancelled. The kernel moves what is in `own` as far as there is room,
+ * and never waits: a write() to the program's pipe might. */
+static ssize_t splice_locked(struct borrow *b, const int own[2], int pipe_fd, size_t bytes)
+{
+    struct iovec pieces[3];
+    uint64_t from;
+    char byte;
+    ssize_t n;
+    if (!can_recv(b, &n))
+        return n;
+    n = readable_at(b, &from);
+    if (n <= 0)
+        return n;
+    int count = pieces_at(b, from, min_of((uint64_t)n, bytes), &byte, pieces);
+    n = syscall(SYS_writev, own[1], pieces, count);
+    if (n < 0)
+        return -errno;
+    if (borrow_state(b) == BORROW_RESET) /* meanwhile */
+        return broken(b, 0);
+    n = syscall(SYS_splice, own[0], NULL, pipe_fd, NULL, (size_t)n, SPLICE_F_NONBLOCK);
+    if (n < 0)
+        return -errno;
+    move_consumed(b, from + (uint64_t)n);
+    return n;
+}
+
+ssize_t borrow_splice(struct borrow *b, int pipe_fd, size_t bytes)
+{
+    int own[2];
+    if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -errno;
+    int err = borrow_is_lent(b) ? borrow_lock(b, &b->block->recv_lock) : -ECONNRESET;
+    ssize_t moved = err;
+    if (!err) {
+        moved = splice_locked(b, own, pipe_fd, bytes);
+        borrow_unlock(b, &b->block->recv_lock);
+    }
+    close(own[0]);
+    close(own[1]);
+    return moved == -ENOTRECOVERABLE ? -ECONNRESET : moved;
+}
+
+/* --- what there is --- */
 
 size_t borrow_readable(const struct borrow *b)
 {

@@ -93,6 +93,10 @@ static inline int service_watch_fd(struct service_source *source, enum service_k
 /* There is news of a connection, and it stands in its block: who waits for it is woken by the next
  * service_wake_all(). */
 void service_wake(struct service_loan *loan);
+/* Those who gave up a lock of the connection that nobody has any more: who waits for an edge has none of what
+ * the one who had it has left. While that one has it still it is looked at again (`look_ns`): the kernel
+ * marks the locks of the dead, and tells only those who wait there. */
+void service_wake_who_missed(struct service_loan *loan);
 /* Writes a waiter's eventfd; empties the doorbell's. Programs have them, too, and may have taken away that
  * they do not block: the service never waits there. */
 void service_ring_ear(const struct service_ear *ear);

@@ -262,7 +262,7 @@ int service_loan_begin(struct service *service, int tcp_fd, const struct service
     }
     struct smcr_sock *s = loan->sock;
     const int any = 1; /* of bytes is news, whatever SO_RCVLOWAT the program has set */
-    setsockopt(tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+    setsockopt(s->tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
     smcr_sock_ref(s);
     s->loan = loan;
     s->loan_pid = pid;
@@ -424,16 +424,6 @@ static void look_at_shut(struct service_loan *loan)
     smcr_sock_notify(s, POLLHUP); /* others who wait see it, too */
 }
 
-/* Who waits for an edge has none of what the one who had the lock has left. */
-static void tell_of_lock(struct service_loan *loan)
-{
-    if (!atomic_exchange(&loan->block->was_missed, 0))
-        return;
-    atomic_fetch_add(&loan->block->in_edges, 1);
-    atomic_fetch_add(&loan->block->out_edges, 1);
-    service_wake(loan);
-}
-
 void service_loan_look(struct service_loan *loan)
 {
     if (smcr_sock_is_closing(loan->sock))
@@ -444,7 +434,7 @@ void service_loan_look(struct service_loan *loan)
         take_options(loan);
     look_at_bytes(loan);
     look_at_shut(loan);
-    tell_of_lock(loan);
+    service_wake_who_missed(loan);
     if (atomic_load(&loan->block->wants_room))
         smcr_sock_notify(loan->sock, 0);
 }

@@ -110,9 +110,13 @@ static void look_by_time(struct service *service)
     service->look_ns = NET_TIME_NONE;
     if (service->is_full)
         service_client_listen(service);
-    for (unsigned i = 0; i < SERVICE_CONNS; i++)
-        if (service->loans[i] && service->loans[i]->cross_ns)
-            smcr_sock_notify(service->loans[i]->sock, 0);
+    for (unsigned i = 0; i < SERVICE_CONNS; i++) {
+        struct service_loan *loan = service->loans[i];
+        if (loan && loan->cross_ns)
+            smcr_sock_notify(loan->sock, 0);
+        if (loan && atomic_load(&loan->block->was_missed))
+            service_bits_set(&service->head->to_look_at, i);
+    }
 }
 
 /* Whether anything was done. Programs hear of a round before the next one, which takes acknowledgements to

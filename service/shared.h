@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 6           /* of this memory and of service/control.h: both ends have the same */
+#define SERVICE_VERSION 7           /* of this memory and of service/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
@@ -83,6 +83,10 @@ enum service_option {
 /* service_block.shut, by programs: the directions that shutdown() has ended. */
 enum service_shut { SERVICE_SHUT_READ = 1 << 0, SERVICE_SHUT_WRITE = 1 << 1 };
 
+/* service_block.was_missed, by programs: the locks that somebody gave up waiting for. Who has one rings as it
+ * gives it back; as it may die instead, the service looks, too. */
+enum service_missed { SERVICE_MISSED_SEND = 1 << 0, SERVICE_MISSED_RECV = 1 << 1 };
+
 #define SERVICE_NO_MARK     UINT64_MAX
 #define SERVICE_NO_LINGER   UINT32_MAX
 #define SERVICE_REASON_SIZE 96
@@ -125,7 +129,7 @@ struct service_block {
     /* --- by any --- */
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
-    _Atomic uint32_t was_missed;           /* somebody gave up one of the locks: who has it rings */
+    _Atomic uint32_t was_missed;           /* enum service_missed; the service takes it back */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
     _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */

@@ -11,7 +11,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "service/inner.h"
+
+#define LOOK_NS (100 * NS_PER_MS) /* between looks at a lock that somebody missed */
 
 static void wake_later(struct service *service, struct service_block *block)
 {
@@ -44,6 +47,24 @@ void service_wake(struct service_loan *loan)
         service_bits_set(&service_waiter_at(service->arena.memory, number)->news, loan->slot);
         ring_later(service, number);
     }
+}
+
+void service_wake_who_missed(struct service_loan *loan)
+{
+    struct service_block *b = loan->block;
+    uint32_t missed = atomic_load(&b->was_missed), held = 0;
+    if (missed == 0)
+        return;
+    held |= service_lock_is_held(&b->send_lock) ? SERVICE_MISSED_SEND : 0;
+    held |= service_lock_is_held(&b->recv_lock) ? SERVICE_MISSED_RECV : 0;
+    if (missed & held)
+        loan->service->look_ns = min_u64(loan->service->look_ns, smcr_rt.now_ns + LOOK_NS);
+    if (!(missed & ~held))
+        return;
+    atomic_fetch_and(&b->was_missed, held);
+    atomic_fetch_add(&b->in_edges, 1);
+    atomic_fetch_add(&b->out_edges, 1);
+    service_wake(loan);
 }
 
 void service_ring_ear(const struct service_ear *ear)

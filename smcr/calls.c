@@ -79,6 +79,12 @@ int smcr_conn_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns)
     return err;
 }
 
+void smcr_conn_tell(struct smcr_conn *conn, uint64_t now_ns)
+{
+    smcr_rx_tell(conn, now_ns);
+    smcr_settle(conn->smcr, now_ns);
+}
+
 void smcr_hold(struct smcr *smcr)
 {
     smcr->holds = true;

@@ -286,6 +286,9 @@ int smcr_conn_put(struct smcr_conn *conn, uint64_t head, unsigned flags, uint64_
  * unless it is to come in line: then rx_consumed is one ahead. 0; -EINVAL: so much was not there; or as
  * smcr_conn_recv(). */
 int smcr_conn_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns);
+/* Has the peer hear how far was read, also where it does not wait for that yet: for a replay, whose peer has
+ * heard it. Nothing, if it knows, or the connection has no data. */
+void smcr_conn_tell(struct smcr_conn *conn, uint64_t now_ns);
 
 /* For a caller with many connections that have something to send at a time: what is called between these two
  * posts its RDMA writes at once, and the CDC messages that tell of them behind all of these, as

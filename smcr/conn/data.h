@@ -278,6 +278,8 @@ static inline void smcr_rx_consume(struct smcr_conn *conn, uint32_t n)
 ssize_t smcr_rx_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsigned flags, uint64_t now_ns);
 /* smcr_conn_took(). */
 int smcr_rx_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns);
+/* smcr_conn_tell(). */
+void smcr_rx_tell(struct smcr_conn *conn, uint64_t now_ns);
 /* From which position on the peer is to hear how far was read (SMCR section 15.2); UINT64_MAX: none. */
 uint64_t smcr_rx_tell_at(const struct smcr_conn *conn);
 /* A CDC that came on `link`; `message`: as it came, for traces. */

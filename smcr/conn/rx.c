@@ -152,6 +152,14 @@ int smcr_rx_took(struct smcr_conn *conn, uint64_t consumed, uint64_t now_ns)
     return 0;
 }
 
+void smcr_rx_tell(struct smcr_conn *conn, uint64_t now_ns)
+{
+    if (may_recv(conn, now_ns) != 0 || !conn->data || conn->data->rx.told == conn->data->rx.consumed)
+        return;
+    smcr_tx_tell(&conn->data->tx, SMCR_TELL_NOW);
+    smcr_tx_push(conn, now_ns);
+}
+
 /* --- what the peer tells --- */
 
 static void take_flags(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_t now_ns)

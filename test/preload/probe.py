@@ -13,6 +13,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 NAMES = {select.POLLIN: 'IN', select.POLLOUT: 'OUT', select.POLLPRI: 'PRI', select.POLLRDHUP: 'RDHUP',
          select.POLLHUP: 'HUP', select.POLLERR: 'ERR', select.POLLNVAL: 'NVAL'}
 TCP_SAVE_SYN, TCP_SAVED_SYN = 27, 28
+F_SETPIPE_SZ, SPLICE_F_NONBLOCK = 1031, 2
 ALL = select.POLLIN | select.POLLOUT | select.POLLPRI | select.POLLRDHUP
 STEPS = []
 
@@ -419,6 +420,30 @@ def splice_out_and_in():
         os.close(r)
         os.close(w)
         return n, got, m, back.decode()
+
+
+@step
+def splice_into_a_pipe_with_little_room():
+    with Pair() as s:
+        r, w = os.pipe()
+        out = lambda flags: raw('splice', s.fileno(), None, w, None, ctypes.c_size_t(9000), flags)
+        fcntl.fcntl(w, F_SETPIPE_SZ, 8192)
+        os.write(w, b'x' * 8192)
+        ask('send', 9000)
+        come(s, 9000)
+        said = [out(SPLICE_F_NONBLOCK), len(os.read(r, 8192))]
+        got = b''
+        while len(got) < 9000:  # how much at a time is the kernel's affair
+            n = out(0)
+            got += os.read(r, n)
+        s.setblocking(False)
+        said += [got == bytes(i & 255 for i in range(9000)), out(0)]
+        os.close(r)
+        ask('send', 'z')
+        come(s, 1)
+        said += [out(0), s.recv(10).decode()]
+        os.close(w)
+        return said
 
 
 # ends
@@ -1230,6 +1255,13 @@ def rcvlowat_poll():
         ask('send', 'fghij')
         come(s, 10)
         return a, levels(s, select.POLLIN)
+
+
+@step
+def rcvlowat_before_connect():
+    with Pair(lambda s: s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 5000)) as s:
+        ask('send', 5000)
+        return s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT), len(s.recv(9000))
 
 
 @step

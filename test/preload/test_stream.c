@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -144,12 +145,18 @@ Test(stream, one_who_is_stopped_in_a_call_does_not_stop_the_others, .init = set_
     char byte;
     struct iovec one = {&byte, 1};
     uint32_t slot;
+    int pipe_fds[2];
+    cr_assert_eq(pipe2(pipe_fds, O_NONBLOCK), 0);
     pthread_barrier_init(&has_it, NULL, 2);
     pthread_barrier_init(&may_give_it, NULL, 2);
     atomic_store(&lent.block->produced, 100);
     cr_assert_eq(pthread_create(&thread, NULL, hold, &lent.block->recv_lock), 0);
     pthread_barrier_wait(&has_it);
+    cr_assert_eq(service_bits_take(&head->to_look_at, &slot, 1), 0);
     cr_assert_eq(stream_recv(&conn, &one, 1, 1, MSG_DONTWAIT), -EAGAIN);
+    cr_assert_eq(service_bits_take(&head->to_look_at, &slot, 1), 1, "the service looks whether it dies");
+    cr_assert_eq(borrow_splice(&lent, pipe_fds[1], 100), -EBUSY);
+    cr_assert_eq(read(pipe_fds[0], &byte, 1), -1, "what was not taken is not in the pipe");
     atomic_store(&conn.rcvtimeo_ns, 300 * NS_PER_MS);
     uint64_t begin_ns = base_now_ns();
     cr_assert_eq(stream_recv(&conn, &one, 1, 1, 0), -EAGAIN);

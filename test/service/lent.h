@@ -12,7 +12,7 @@
 
 #include "service/borrow_inner.h"
 
-enum { LENT_SLOT = 5, LENT_GENERATION = 7, LENT_RING_BYTES = 4096 };
+enum { LENT_SLOT = 5, LENT_GENERATION = 7, LENT_RING_BYTES = 8192 };
 
 static inline void lent_init_lock(pthread_mutex_t *lock)
 {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,40 @@ Test(borrow, a_wait_for_more_than_there_is_room_for_ends, .init = set_up, .fini 
     atomic_store(&lent.block->rcvlowat, UINT32_MAX);
     atomic_store(&lent.block->produced, LENT_RING_BYTES);
     cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, SIZE_MAX, UINT64_MAX), 0);
+}
+
+/* Bytes that wrap, behind an urgent one in line, into a pipe that has less room: what it has was read, the rest
+ * is there. */
+Test(borrow, what_a_pipe_has_was_read_and_no_more, .init = set_up, .fini = tear_down)
+{
+    enum { FROM = LENT_RING_BYTES - 1000, BYTES = 6000, PAGE = 4096, FILLED = 15 * PAGE };
+    char *ring = (char *)service.memory + lent.block->rx_at, bytes[FILLED + PAGE], *moved = bytes + FILLED;
+    struct iovec iov = {bytes, sizeof bytes};
+    int fds[2];
+    memset(bytes, 0, sizeof bytes);
+    cr_assert_eq(pipe2(fds, O_NONBLOCK), 0);
+    cr_assert_eq(write(fds[1], bytes, FILLED), FILLED, "a page is left");
+    for (unsigned i = 0; i < BYTES; i++)
+        ring[(FROM + i) % LENT_RING_BYTES] = (char)(i / 10);
+    atomic_store(&lent.block->options, SERVICE_OOB_INLINE);
+    atomic_store(&lent.block->consumed, FROM);
+    atomic_store(&lent.block->mark, FROM);
+    atomic_store(&lent.block->mark_byte, 'u');
+    atomic_store(&lent.block->produced, FROM + BYTES);
+    cr_assert_eq(borrow_splice(&lent, fds[1], 5000), PAGE);
+    cr_assert_eq(atomic_load(&lent.block->consumed), FROM + PAGE);
+    cr_assert_eq(borrow_splice(&lent, fds[1], 5000), -EAGAIN, "the pipe is full");
+    cr_assert_eq(atomic_load(&lent.block->consumed), FROM + PAGE);
+    cr_assert_eq(read(fds[0], bytes, sizeof bytes), FILLED + PAGE);
+    cr_assert_eq(moved[0], 'u');
+    for (unsigned i = 1; i < PAGE; i++)
+        cr_assert_eq(moved[i], (char)(i / 10), "%u", i);
+    cr_assert_eq(borrow_splice(&lent, fds[1], 1000), 1000);
+    cr_assert_eq(borrow_splice(&lent, fds[1], 5000), BYTES - PAGE - 1000);
+    cr_assert_eq(borrow_splice(&lent, fds[1], 5000), -EAGAIN, "nothing is left");
+    cr_assert_eq(borrow_recv(&lent, &iov, 1, 0), -EAGAIN);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 /* What another process has set since stays. */

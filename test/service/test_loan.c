@@ -110,11 +110,32 @@ Test(loan, who_missed_a_lock_has_an_edge_when_it_is_given_back, .init = set_up, 
     loan->inner = STDIN_FILENO;
     service_loan_look(loan);
     cr_assert_eq(atomic_load(&b->in_edges), 0);
-    atomic_store(&b->was_missed, 1);
+    atomic_store(&b->was_missed, SERVICE_MISSED_RECV);
     service_loan_look(loan);
     service_loan_look(loan);
     cr_assert_eq(atomic_load(&b->in_edges), 1);
     cr_assert_eq(atomic_load(&b->out_edges), 1);
+}
+
+/* Where the one who had it was stopped, and is killed: nobody gives it back. */
+Test(loan, who_missed_a_lock_has_an_edge_when_its_holder_has_died, .init = set_up, .fini = tear_down)
+{
+    struct service_block *b = loan->block;
+    loan->inner = STDIN_FILENO;
+    service->look_ns = NET_TIME_NONE;
+    atomic_store(service_lock_word(&b->recv_lock), (uint32_t)gettid());
+    atomic_store(&b->was_missed, SERVICE_MISSED_RECV);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 0, "it lives");
+    cr_assert_neq(service->look_ns, NET_TIME_NONE, "and is looked at again");
+    atomic_store(&b->was_missed, SERVICE_MISSED_RECV | SERVICE_MISSED_SEND);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 1, "the other lock is free");
+    atomic_store(service_lock_word(&b->recv_lock), (uint32_t)gettid() | SERVICE_LOCK_DIED);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 2);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&b->in_edges), 2);
 }
 
 static struct linger linger_of(int fd)

@@ -138,7 +138,9 @@ static void check_stream(struct smcplay *s, struct smcplay_link *l, struct smcpl
     c->engine_done = cdc.sending_done;
     c->engine_closed = cdc.connection_closed;
     struct smcr_cursor to = {cdc.producer_cursor, cdc.producer_wrap};
-    smcplay_image_place(&c->engine_image, &l->written, &to);
+    struct smcplay_place place;
+    if (smcplay_place_of(s, c, l, &place))
+        smcplay_image_place(&c->engine_image, &place, &l->written, &to);
     int64_t n = smcplay_image_ahead(&c->engine_image, &to);
     for (int64_t i = 0; i < n; i++) {
         uint8_t byte;

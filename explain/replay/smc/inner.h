@@ -20,17 +20,18 @@
 #define SMCPLAY_PORTS_MAX 8
 #define SMCPLAY_LINKS_MAX 255
 #define SMCPLAY_CONNS_MAX 1024
-#define SMCPLAY_READ_BYTES \
-    (512u << 10)          /* the largest element: what the program reads, it reads in one call */
-#define SMCPLAY_SENDS 256 /* of a link, that may wait for their acknowledgement */
+#define SMCPLAY_SENDS     256 /* of a link, that may wait for their acknowledgement */
 
 /* --- writes.c: what RDMA writes leave in an element --- */
+
+#define SMCPLAY_WRITES_BYTES \
+    (64u << 20) /* more than all connections of a link have under way: older ones are nobody's */
 
 /* A piece of an RDMA write. */
 struct smcplay_piece {
     uint64_t va;
     size_t at; /* in `bytes` */
-    uint32_t len_bytes;
+    uint32_t rkey, len_bytes;
 };
 
 /* What was written on a link and not told of by a CDC yet. All zero: nothing. */
@@ -39,7 +40,14 @@ struct smcplay_writes {
     size_t count, cap;
     uint8_t *bytes;
     size_t used, room;
-    uint64_t next_va; /* of the write that goes on */
+    uint64_t next_va; /* of the write that goes on, */
+    uint32_t next_rkey;
+};
+
+/* Where an element lies, to those who write to it on a link. */
+struct smcplay_place {
+    uint32_t rkey;
+    uint64_t va;
 };
 
 /* An element, as its writer sees it. */
@@ -57,8 +65,10 @@ int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes, uint32_
 void smcplay_image_free(struct smcplay_image *image);
 /* Bytes from the cursor to `to`; negative: that is no place ahead of it. */
 int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr_cursor *to);
-/* Places the writes up to that cursor, and forgets them: all of them end there. */
-void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, const struct smcr_cursor *to);
+/* Takes what was written to the element, which lies at `place` on that link, up to a cursor that a CDC tells
+ * of. What is of other elements stays for theirs. */
+void smcplay_image_place(struct smcplay_image *image, const struct smcplay_place *place,
+                         struct smcplay_writes *w, const struct smcr_cursor *to);
 /* Takes the next byte of the stream. False: it was not written. */
 bool smcplay_image_next(struct smcplay_image *image, uint8_t *byte);
 
@@ -124,6 +134,13 @@ struct smcplay_key {
     uint64_t va[2];
 };
 
+/* Where an RMB of the peer lies on a link. */
+struct smcplay_rmb {
+    unsigned id; /* of the RMB: the same on all links */
+    const struct smcplay_link *link;
+    struct smcplay_place place;
+};
+
 /* A CDC message that the recorded end sent. */
 struct smcplay_cdc {
     size_t packet; /* of the tape */
@@ -141,6 +158,8 @@ struct smcplay_conn {
     unsigned seen; /* CLC messages, by type and sender: TCP may send them again */
     bool has_accept, has_confirm;
     struct smcr_accept accept, confirm;
+    unsigned rmb;               /* that the peer's element is in: smcplay_rmb.id, */
+    uint64_t elem_at;           /* and where in it, in bytes */
     struct smcplay_image image; /* recorded: the peer's element */
     struct smcr_cursor consumer;
     uint64_t consumed;
@@ -201,10 +220,13 @@ struct smcplay {
         struct smcplay_end end;
         uint8_t number;
         bool is_there;
+        size_t packet; /* of the tape */
     } offered[2];
+    struct smcplay_rmb *rmbs; /* newest last */
+    size_t rmb_count, rmb_cap;
+    unsigned confirmed_rmb; /* by the peer's last CONFIRM RKEY */
 
     struct smcr *smcr;
-    uint8_t *scratch; /* SMCPLAY_READ_BYTES */
     struct smcplay_key *keys;
     size_t key_count, key_cap;
     uint64_t random, now_ns, skew_ns, cause;
@@ -256,6 +278,16 @@ unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_ad
  * there. */
 int smcplay_learn(struct smcplay *s, const struct nornic_addr *addr, struct nornic_error *why);
 
+/* --- rmbs.c: where the peer's memory lies, as its CLC and LLC messages tell --- */
+/* The RMB with that key on the link, known or new. 0 or -ENOMEM. */
+int smcplay_rmb_of(struct smcplay *s, const struct smcplay_link *link, uint32_t rkey, uint64_t va,
+                   unsigned *id);
+/* A message of LLC of the peer's that came on `via`, after what it tells of links is known. 0 or -ENOMEM. */
+int smcplay_rmbs_learn(struct smcplay *s, const struct smcplay_link *via, const uint8_t *message);
+/* The peer's element on the link; false: it is not known there. */
+bool smcplay_place_of(const struct smcplay *s, const struct smcplay_conn *c, const struct smcplay_link *link,
+                      struct smcplay_place *out);
+
 /* --- engine.c: the instance, and its devices --- */
 int smcplay_engine_open(struct smcplay *s);
 void smcplay_engine_close(struct smcplay *s);
@@ -280,6 +312,16 @@ const char *smcplay_message_name(const uint8_t *message);
 uint8_t smcplay_link_number(const struct smcplay *s, const struct smcplay_link *l);
 
 /* --- keys.c: the endpoint's own values, recorded and the engine's --- */
+/* Keys and addresses, one after the other, that a message tells of: their places in it. */
+struct smcplay_key_place {
+    uint8_t rkey_at, va_at; /* `va_at` 0: no address */
+    uint8_t link_at;        /* the byte that says on which link; 0: the one that carries the message */
+};
+/* Those of a message of that type; `*count` of them. NULL: it has none. */
+const struct smcplay_key_place *smcplay_key_places(const uint8_t *message, unsigned *count);
+/* RTokens of an ADD LINK of version 2, as far as they are in the message: how many. */
+unsigned smcplay_rtokens(const uint8_t *message);
+struct smcr_rtoken2 smcplay_rtoken(const uint8_t *message, unsigned i);
 void smcplay_keys_pair(struct smcplay *s, unsigned link, const uint32_t rkey[2], const uint64_t va[2]);
 const struct smcplay_key *smcplay_key_of(const struct smcplay *s, unsigned link, uint32_t rkey);
 /* What the two messages say of the endpoint's own values, once they were compared. */

@@ -58,15 +58,10 @@ struct smcplay_link *smcplay_link_made(struct smcplay *s, const struct nornic_ad
 
 /* --- places in messages that hold a key, and the address behind it --- */
 
-/* `link_at`: the byte that says on which link; 0: the one that carries the message. `va_at` 0: no address. */
-struct place {
-    uint8_t rkey_at, va_at, link_at;
-};
-
 struct places {
     uint8_t type;
     unsigned count;
-    struct place place[8];
+    struct smcplay_key_place place[8];
 };
 
 static const struct places places[] = {
@@ -94,14 +89,20 @@ struct smcplay_link *smcplay_link_by_number(struct smcplay *s, const struct smcp
     return NULL;
 }
 
+const struct smcplay_key_place *smcplay_key_places(const uint8_t *message, unsigned *count)
+{
+    const struct places *of = places_of(message);
+    *count = of ? of->count : 0;
+    return of ? of->place : NULL;
+}
+
 static const struct smcplay_link *link_at(struct smcplay *s, const struct smcplay_link *via,
-                                          const struct place *place, const uint8_t *message)
+                                          const struct smcplay_key_place *place, const uint8_t *message)
 {
     return place->link_at ? smcplay_link_by_number(s, via, message[place->link_at]) : via;
 }
 
-/* RTokens in an ADD LINK of version 2, as far as they are in the message. */
-static unsigned rtokens_of(const uint8_t *message)
+unsigned smcplay_rtokens(const uint8_t *message)
 {
     struct smcr_llc2_head head;
     struct smcr_add_link2_ext ext;
@@ -113,7 +114,7 @@ static unsigned rtokens_of(const uint8_t *message)
     return min_u32(smcr_llc2_count(ext.rkey_count), (len - before) / SMCR_RTOKEN2_BYTES);
 }
 
-static struct smcr_rtoken2 rtoken_at(const uint8_t *message, unsigned i)
+struct smcr_rtoken2 smcplay_rtoken(const uint8_t *message, unsigned i)
 {
     struct smcr_rtoken2 token;
     smcr_rtoken2_get(&token, message + SMCR_MSG_BYTES + SMCR_ADD_LINK2_EXT_BYTES + i * SMCR_RTOKEN2_BYTES);
@@ -124,12 +125,12 @@ static struct smcr_rtoken2 rtoken_at(const uint8_t *message, unsigned i)
 static void learn_rtokens(struct smcplay *s, const struct smcplay_link *via, const struct smcplay_link *made,
                           const uint8_t *recorded, const uint8_t *engine)
 {
-    unsigned count = rtokens_of(recorded), engine_count = rtokens_of(engine);
+    unsigned count = smcplay_rtokens(recorded), engine_count = smcplay_rtokens(engine);
     for (unsigned i = 0; i < count; i++) {
-        struct smcr_rtoken2 r = rtoken_at(recorded, i);
+        struct smcr_rtoken2 r = smcplay_rtoken(recorded, i);
         const struct smcplay_key *known = smcplay_key_of(s, smcplay_link_number(s, via), r.reference_rkey);
         for (unsigned k = 0; k < engine_count && known; k++) {
-            struct smcr_rtoken2 e = rtoken_at(engine, k);
+            struct smcr_rtoken2 e = smcplay_rtoken(engine, k);
             if (e.reference_rkey != known->rkey[1])
                 continue;
             smcplay_keys_pair(s, smcplay_link_number(s, made), (uint32_t[]){r.rkey, e.rkey},
@@ -145,7 +146,7 @@ static void learn_keys(struct smcplay *s, const struct smcplay_link *via, const 
 {
     const struct places *of = places_of(recorded);
     for (unsigned i = 0; of && i < of->count; i++) {
-        const struct place *at = &of->place[i];
+        const struct smcplay_key_place *at = &of->place[i];
         const struct smcplay_link *l = link_at(s, via, at, recorded);
         uint32_t rkey[2] = {get_be32(recorded + at->rkey_at), get_be32(engine + at->rkey_at)};
         if (!l || !at->va_at || rkey[0] == 0)
@@ -202,7 +203,7 @@ void smcplay_keys_translate(struct smcplay *s, const struct smcplay_link *l, uin
     if (!is_response || message[0] == SMCR_CDC || smcplay_type(message) == SMCR_LLC_ADD_LINK_CONT)
         return;
     for (unsigned i = 0; of && i < of->count; i++) {
-        const struct place *at = &of->place[i];
+        const struct smcplay_key_place *at = &of->place[i];
         const struct smcplay_link *on = link_at(s, l, at, message);
         const struct smcplay_key *key =
             on ? smcplay_key_of(s, smcplay_link_number(s, on), get_be32(message + at->rkey_at)) : NULL;

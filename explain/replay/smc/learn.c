@@ -46,16 +46,17 @@ static struct smcplay_end end_of(const struct smcr_accept *a)
     return end;
 }
 
-static bool is_known_link(const struct smcplay *s, const struct smcplay_end *own,
-                          const struct smcplay_end *peer)
+/* NULL: it is not known. */
+static const struct smcplay_link *find_link(const struct smcplay *s, const struct smcplay_end *own,
+                                            const struct smcplay_end *peer)
 {
     for (unsigned i = 0; i < s->link_count; i++) {
         const struct smcplay_link *l = &s->links[i];
         if (l->own.qpn == own->qpn && l->peer.qpn == peer->qpn && nornic_addr_equal(&l->own.gid, &own->gid) &&
             nornic_addr_equal(&l->peer.gid, &peer->gid))
-            return true;
+            return l;
     }
-    return false;
+    return NULL;
 }
 
 static uint16_t vlan_of(const struct explain_packet *p)
@@ -77,7 +78,8 @@ static int settle(struct smcplay *s, struct smcplay_conn *c, uint16_t vlan_id)
     s->group_count += c->accept.flag;
     if (c->accept.flag && !know_link(s, &first))
         return -E2BIG;
-    c->is_older = !is_known_link(s, &own_end, &peer_end);
+    const struct smcplay_link *l = find_link(s, &own_end, &peer_end);
+    c->is_older = !l;
     if (c->is_older)
         return 0;
     if (c->accept.flag)
@@ -86,8 +88,12 @@ static int settle(struct smcplay *s, struct smcplay_conn *c, uint16_t vlan_id)
         s->elems_per_rmb = 16;
     c->own_token[0] = own->alert_token;
     c->consumer.offset_bytes = smcplay_start(c);
-    int err = smcplay_image_init(&c->image, smcplay_elem_bytes(peer), smcplay_start(c));
-    return err ? err : smcplay_image_init(&c->engine_image, smcplay_elem_bytes(peer), smcplay_start(c));
+    uint32_t elem_bytes = smcplay_elem_bytes(peer);
+    c->elem_at = (uint64_t)(peer->rmbe_index > 0 ? peer->rmbe_index - 1 : 0) * elem_bytes;
+    int err = smcplay_rmb_of(s, l, peer->rkey, peer->va, &c->rmb);
+    if (!err)
+        err = smcplay_image_init(&c->image, elem_bytes, smcplay_start(c));
+    return err ? err : smcplay_image_init(&c->engine_image, elem_bytes, smcplay_start(c));
 }
 
 unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_addr *local,
@@ -261,9 +267,10 @@ static bool is_shifted(const uint8_t *message)
 }
 
 /* ADD LINK of one side, and of the other: a link, unless it was refused. */
-static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, const struct explain_packet *p,
-                          bool is_own)
+static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, size_t i,
+                          const struct explain_packet *p, bool is_own)
 {
+    struct explain_packet request;
     struct smcr_add_link m = smcplay_add_link(p->roce.payload);
     struct smcplay_end end = {.qpn = m.qpn};
     uint8_t number = m.link;
@@ -275,6 +282,7 @@ static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, con
     s->offered[is_own].is_there = !m.response;
     s->offered[is_own].number = number;
     s->offered[is_own].end = end;
+    s->offered[is_own].packet = i;
     if (!is_answer)
         return 0;
     s->offered[!is_own].is_there = false;
@@ -284,7 +292,10 @@ static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, con
                                 .vlan_id = via->vlan_id,
                                 .group = via->group,
                                 .number = number};
-    return know_link(s, &link) ? 0 : -E2BIG;
+    if (!know_link(s, &link))
+        return -E2BIG;
+    explain_tape_packet(s->tape, s->offered[0].packet, &request); /* the peer's: request or answer */
+    return smcplay_rmbs_learn(s, via, request.roce.payload);
 }
 
 static int keep_byte(struct smcplay_conn *c, uint8_t byte)
@@ -328,7 +339,9 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
     int err = 0;
     cdc.has_data = true;
     if (!cdc.cdc.failover_validation) {
-        smcplay_image_place(&c->image, &l->recorded, &to);
+        struct smcplay_place place;
+        if (smcplay_place_of(s, c, l, &place))
+            smcplay_image_place(&c->image, &place, &l->recorded, &to);
         err = learn_stream(c, &to, &cdc.has_data);
         uint32_t elem = smcplay_elem_bytes(smcplay_own(c)), start = smcplay_start(c);
         int64_t n = smcr_cursor_is_valid(start, &read, elem)
@@ -375,9 +388,9 @@ static int learn_message(struct smcplay *s, struct smcplay_link *l, size_t i, co
 {
     const uint8_t *message = p->roce.payload;
     if (smcplay_type(message) == SMCR_LLC_ADD_LINK)
-        return learn_add_link(s, l, p, is_own);
+        return learn_add_link(s, l, i, p, is_own);
     if (!is_own)
-        return 0;
+        return smcplay_rmbs_learn(s, l, message);
     learn_thrift(s, message, p->time_ns);
     if (smcplay_type(message) == SMCR_LLC_CONFIRM_LINK) {
         struct smcr_confirm_link m;

@@ -334,9 +334,10 @@ static int compare_seq(struct smcplay_conn *c, const struct smcr_cdc *recorded, 
     return 0;
 }
 
+/* `equal`: what it is where nothing differs. */
 static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                         const struct explain_packet *p, const struct smcplay_message *e,
-                        struct explain_smc_compared *told)
+                        enum explain_smc_replay_outcome equal, struct explain_smc_compared *told)
 {
     struct smcr_cdc r, m;
     smcr_cdc_get(&r, p->roce.payload);
@@ -359,7 +360,7 @@ static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcpla
     if (is_cut)
         smcplay_tell(s, told, EXPLAIN_SMC_REPLAY_CUT);
     else
-        smcplay_tell(s, told, told->diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : EXPLAIN_SMC_REPLAY_EQUAL);
+        smcplay_tell(s, told, told->diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : equal);
 }
 
 /* The engine has told of all that before. */
@@ -370,6 +371,18 @@ static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc
            (!m->urgent_present || c->engine_urgent >= cdc->produced) &&
            (m->sending_done == c->engine_done || m->connection_closed) &&
            m->connection_closed == c->engine_closed && !m->abnormal_close;
+}
+
+/* The peer has heard by the recorded message how far was read, and writes up to there: the engine, which would
+ * have waited, has told it as well. */
+static struct smcplay_message *tell_update(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
+                                           const struct smcplay_cdc *cdc)
+{
+    if (!c->engine || !is_update(c, cdc))
+        return NULL;
+    smcr_conn_tell(c->engine, s->now_ns);
+    smcplay_engine_work(s);
+    return take_cdc(s, l, c, &cdc->cdc);
 }
 
 static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
@@ -385,9 +398,11 @@ static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct exp
         return;
     }
     struct smcplay_message *e = provoke_cdc(s, l, c, cdc);
+    enum explain_smc_replay_outcome equal = e ? EXPLAIN_SMC_REPLAY_EQUAL : EXPLAIN_SMC_REPLAY_UPDATE_RECORD;
     c->link = smcplay_link_number(s, l);
+    e = e ? e : tell_update(s, l, c, cdc);
     if (e) {
-        compare_cdc(s, l, c, p, e, &told);
+        compare_cdc(s, l, c, p, e, equal, &told);
         free(e);
         return;
     }

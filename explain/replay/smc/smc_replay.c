@@ -136,8 +136,8 @@ static void free_all(struct smcplay *s)
         free(c->stream);
         free(c->cdcs);
     }
-    free(s->scratch);
     free(s->keys);
+    free(s->rmbs);
     free(s->links);
     free(s->conns);
 }
@@ -168,10 +168,8 @@ int explain_smc_replay(const struct explain_tape *tape, const struct nornic_addr
     *result = (struct explain_smc_replay_result){0};
     s.links = calloc(SMCPLAY_LINKS_MAX, sizeof *s.links);
     s.conns = calloc(SMCPLAY_CONNS_MAX, sizeof *s.conns);
-    s.scratch = malloc(SMCPLAY_READ_BYTES);
-    int err = s.links && s.conns && s.scratch
-                  ? smcplay_learn(&s, addr, why)
-                  : net_error_set(why, ENOMEM, "no memory for the connections of SMC-R");
+    int err = s.links && s.conns ? smcplay_learn(&s, addr, why)
+                                 : net_error_set(why, ENOMEM, "no memory for the connections of SMC-R");
     count(&s);
     if (!err)
         err = run(&s, why);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA writes, and the element that they go to. A CDC tells up to which byte of it the writes before have
- * come; so where the element begins is told by its cursor, whatever the key and the address on that link
- * are. */
+/* RDMA writes, and the element that they go to. Many connections' writes may come before all that tells of
+ * them, so each takes those that lie in its own element (rmbs.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/replay/smc/inner.h"
 
 static bool grow(void **array, size_t *cap, size_t needed, size_t size)
@@ -26,12 +26,17 @@ static bool grow(void **array, size_t *cap, size_t needed, size_t size)
 int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt)
 {
     uint32_t n = pkt->payload_bytes;
-    if (pkt->op->flags & ROCE_PKT_RETH)
+    if (pkt->op->flags & ROCE_PKT_RETH) {
         w->next_va = pkt->reth.va;
+        w->next_rkey = pkt->reth.rkey;
+    }
+    if (w->used + n > SMCPLAY_WRITES_BYTES)
+        w->count = w->used = 0;
     if (!grow((void **)&w->pieces, &w->cap, w->count + 1, sizeof *w->pieces) ||
         !grow((void **)&w->bytes, &w->room, w->used + n, 1))
         return -ENOMEM;
-    w->pieces[w->count++] = (struct smcplay_piece){.va = w->next_va, .at = w->used, .len_bytes = n};
+    w->pieces[w->count++] =
+        (struct smcplay_piece){.va = w->next_va, .at = w->used, .rkey = w->next_rkey, .len_bytes = n};
     memcpy(w->bytes + w->used, pkt->payload, n);
     w->used += n;
     w->next_va += n;
@@ -68,40 +73,46 @@ int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr
     return n <= smcr_cap_bytes(image->start, image->elem_bytes) ? n : -1;
 }
 
-/* How many bytes of the last write are beyond the cursor at `end`: a few bytes may be filled up to what a
- * message is long (smcr/link.c). Then the pieces that join up to it are more than the cursor moves. */
-static uint32_t filled_up(const struct smcplay_image *image, const struct smcplay_writes *w,
-                          const struct smcr_cursor *to, uint32_t end)
+/* The piece lies in the element: where in it. */
+static bool is_in(const struct smcplay_image *image, const struct smcplay_place *place,
+                  const struct smcplay_piece *piece, uint32_t *offset)
 {
-    size_t i = w->count - 1;
-    const struct smcplay_piece *last = &w->pieces[i];
-    int64_t n = smcplay_image_ahead(image, to);
-    uint64_t joined = last->len_bytes;
-    for (; i > 0 && w->pieces[i - 1].va + w->pieces[i - 1].len_bytes == w->pieces[i].va; i--)
-        joined += w->pieces[i - 1].len_bytes;
-    int64_t over = (int64_t)joined - (n < end - image->start ? n : end - image->start);
-    return n > 0 && last->len_bytes == SMCR_SHORT_BYTES && over > 0 && over < SMCR_SHORT_BYTES
-               ? (uint32_t)over
-               : 0;
+    uint64_t from = piece->va - place->va;
+    *offset = (uint32_t)from;
+    return piece->rkey == place->rkey && from < image->elem_bytes &&
+           piece->len_bytes <= image->elem_bytes - from;
 }
 
-void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, const struct smcr_cursor *to)
+/* Of a write that ends beyond the cursor: a few bytes may be filled up to what a message is long
+ * (smcr/link.c). */
+static uint32_t without_filling(const struct smcplay_image *image, const struct smcr_cursor *to,
+                                uint32_t offset, uint32_t len_bytes)
 {
     uint32_t end = to->offset_bytes == image->start ? image->elem_bytes : to->offset_bytes;
-    if (w->count == 0)
-        return;
-    struct smcplay_piece *last = &w->pieces[w->count - 1];
-    last->len_bytes -= filled_up(image, w, to, end);
-    uint64_t base = last->va + last->len_bytes - end;
+    return len_bytes == SMCR_SHORT_BYTES && offset < end ? min_u32(len_bytes, end - offset) : len_bytes;
+}
+
+void smcplay_image_place(struct smcplay_image *image, const struct smcplay_place *place,
+                         struct smcplay_writes *w, const struct smcr_cursor *to)
+{
+    size_t kept = 0, used = 0;
     for (size_t i = 0; i < w->count; i++) {
-        const struct smcplay_piece *piece = &w->pieces[i];
-        uint64_t offset = piece->va - base;
-        if (offset >= image->elem_bytes || piece->len_bytes > image->elem_bytes - offset)
-            continue; /* of another connection */
-        memcpy(image->bytes + offset, w->bytes + piece->at, piece->len_bytes);
-        memset(image->known + offset, 1, piece->len_bytes);
+        struct smcplay_piece piece = w->pieces[i];
+        uint32_t offset;
+        if (is_in(image, place, &piece, &offset)) {
+            uint32_t n = without_filling(image, to, offset, piece.len_bytes);
+            memcpy(image->bytes + offset, w->bytes + piece.at, n);
+            memset(image->known + offset, 1, n);
+            continue;
+        }
+        if (piece.at != used)
+            memmove(w->bytes + used, w->bytes + piece.at, piece.len_bytes);
+        piece.at = used;
+        used += piece.len_bytes;
+        w->pieces[kept++] = piece;
     }
-    w->count = w->used = 0;
+    w->count = kept;
+    w->used = used;
 }
 
 bool smcplay_image_next(struct smcplay_image *image, uint8_t *byte)

@@ -277,6 +277,12 @@ ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags)
     return rc < 0 ? -errno : rc;
 }
 
+ssize_t borrow_splice(struct borrow *b, int pipe_fd, size_t bytes)
+{
+    ssize_t rc = splice(b->tcp_fd, NULL, pipe_fd, NULL, bytes, SPLICE_F_NONBLOCK);
+    return rc < 0 ? -errno : rc;
+}
+
 int borrow_shutdown(struct borrow *b, int how)
 {
     return shutdown(b->tcp_fd, how) == 0 ? 0 : -errno;
