@@ -81,6 +81,8 @@ struct plan {
     struct nornic_addr src; /* zero: `sgid_index` is known */
     bool has_mac;           /* nobody is to be asked */
     bool is_guess;          /* the kernel, which routes, may send from another of the port's addresses */
+    bool has_way;           /* the kernel routes, */
+    uint32_t mtu_bytes;     /* and takes packets of this length there (net_route_mtu()) */
     struct nornic_mac mac;
     struct net_neighbour_query *query;  /* the question to the next hop, or NULL */
     unsigned ifindexes[NORNIC_GID_MAX]; /* interfaces to look for a route */
@@ -107,7 +109,8 @@ static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
     plan->mac = own >= 0                        ? roce_dev_gid_get(cm->dev->engine, (unsigned)own)->mac
                 : nornic_addr_is_multicast(dst) ? nornic_addr_mcast_mac(dst)
                                                 : cm->config.peer_mac;
-    plan->is_guess = is_routed && !src && own < 0 && !nornic_addr_is_multicast(dst);
+    plan->has_way = is_routed && own < 0 && !nornic_addr_is_multicast(dst);
+    plan->is_guess = plan->has_way && !src;
     if (plan->has_mac && !src && own < 0)
         plan->sgid_index = host_cm_gid_for(cm, dst);
     if (src || plan->has_mac)
@@ -161,7 +164,8 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
     id->query = plan->query;
     id->record = record;
     id->route = (struct roce_cm_route){.path = host_cm_path((unsigned)sgid_index, dst, &plan->mac),
-                                       .dst_port = to->dst_port};
+                                       .dst_port = to->dst_port,
+                                       .mtu_bytes = plan->mtu_bytes};
     if (!id->query) {
         finish(id, 0, &plan->mac, NULL);
         return 0;
@@ -183,6 +187,8 @@ static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce
         return net_error_set(why, ENOMEM, "no memory to resolve an address");
     if (plan->is_guess) /* where there is no route, sending will say so */
         (void)net_route_source(id->cm->dev->ifindex, &to->path.av.dgid, &plan->src);
+    if (plan->has_way)
+        plan->mtu_bytes = net_route_mtu(id->cm->dev->ifindex, &to->path.av.dgid);
     int err = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, why);
     if (!err) {
         host_dev_lock(id->cm->dev);

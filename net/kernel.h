@@ -53,6 +53,10 @@ int net_route_get(unsigned ifindex, const struct nornic_addr *dst, struct net_ro
  * scope of a link-local destination. 0; -ENETUNREACH or another -errno. */
 int net_route_source(unsigned ifindex, const struct nornic_addr *dst, struct nornic_addr *out);
 
+/* The length in bytes of the longest IP packet that the kernel would send to `dst` uncut, by its routes and
+ * by what routers have told it (RFC 1191, RFC 8201); `ifindex` as above. 0: it knows no way there. */
+uint32_t net_route_mtu(unsigned ifindex, const struct nornic_addr *dst);
+
 /* A question for the MAC of a neighbour that does not wait for its answer. net_neighbour_ask() looks into
  * the kernel's table and, where it knows nothing (or only of a failure), makes the kernel resolve it (a
  * UDP datagram to the discard port provokes ARP or NDP). Then, whenever the descriptor polls readable, and

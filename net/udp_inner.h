@@ -66,6 +66,7 @@ struct net_udp_port {
     uint8_t *rx_buffers, *tx_buffers;
     struct net_udp_rx rx[NET_UDP_RX_MESSAGES];
     struct mmsghdr rx_heads[NET_UDP_RX_MESSAGES];
+    unsigned rx_alone; /* messages in a row that came alone, as far as was looked */
 
     struct net_udp_tx tx[NET_BURST];
     struct mmsghdr tx_heads[NET_BURST];

@@ -23,6 +23,7 @@
 #define SHARE_READY     NET_UDP_LISTENERS_MAX /* behind the listeners: a descriptor of net/share.h */
 #define RX_PAYLOAD_AT   64                    /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
+#define RX_ALONE_AFTER  16 /* messages that came one by one */
 #define SHARED_ROUND    64 /* messages of other processes: a flood of them keeps nothing else waiting */
 #define MTU_MAX_BYTES   (NET_UDP_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
 #define LOOK_EVERY_NS   (NS_PER_MS)      /* at errors that no call has returned, and at other processes */
@@ -104,11 +105,30 @@ static void expect_message(struct net_udp_port *port, unsigned i)
     port->rx_heads[i].msg_hdr.msg_controllen = sizeof port->rx[i].control;
 }
 
+/* Where messages have come one by one for a while, one is asked for: that takes half as long as to ask for
+ * several and to find no second. Now and then several are asked for all the same, which shows whether more
+ * have come together since. Returns how many came, or -1. */
+static int ask(struct net_udp_port *port, int fd, unsigned first, unsigned n)
+{
+    if (port->rx_alone < RX_ALONE_AFTER || port->rx_alone % RX_ALONE_AFTER == 0) {
+        int got = recvmmsg(fd, port->rx_heads + first, n, MSG_DONTWAIT, NULL);
+        if (got > 0)
+            port->rx_alone = got == 1 ? port->rx_alone + 1 : 0;
+        return got;
+    }
+    ssize_t bytes = recvmsg(fd, &port->rx_heads[first].msg_hdr, MSG_DONTWAIT);
+    if (bytes < 0)
+        return -1;
+    port->rx_heads[first].msg_len = (unsigned)bytes;
+    port->rx_alone++;
+    return 1;
+}
+
 /* Receives into the messages from `first` on, at most `n`. Returns how many, 0: none are there. */
 static unsigned receive(struct net_udp_port *port, int fd, unsigned first, unsigned n)
 {
     for (unsigned tries = 0; tries < 2; tries++) {
-        int got = recvmmsg(fd, port->rx_heads + first, n, MSG_DONTWAIT, NULL);
+        int got = ask(port, fd, first, n);
         if (got >= 0)
             return (unsigned)got;
         if (errno == EAGAIN)

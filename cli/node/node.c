@@ -243,12 +243,22 @@ int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst,
     return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
+uint32_t cli_node_largest_pmtu(const struct cli_node *node, const struct nornic_addr *dst)
+{
+    const struct net_port_limits *limits = &host_dev_port(node->dev)->limits;
+    enum nornic_mtu of_port = nornic_mtu_for_port(limits->mtu_bytes), of_way = 0;
+    struct net_interface interface;
+    if (dst && limits->is_udp_socket && host_dev_interface(node->dev, &interface))
+        of_way = nornic_mtu_for_port(net_route_mtu(interface.index, dst));
+    return nornic_mtu_bytes(of_way && of_way < of_port ? of_way : of_port);
+}
+
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes)
 {
     if (cli_node_is_iwarp(node))
         return CLI_OK;
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
-    uint32_t largest = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
+    uint32_t largest = cli_node_largest_pmtu(node, NULL);
     if (largest == 0)
         return cli_fail("%s has an MTU of %u bytes, too small for RoCE: raise it to 352 at least",
                         cli_node_port_name(node), port_mtu);

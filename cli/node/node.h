@@ -68,6 +68,10 @@ int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst,
 
 /* Checks that a path MTU fits the port; one of iWARP has none. CLI_OK or CLI_ERROR. */
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes);
+/* The largest path MTU, in bytes, that fits the port and, where the kernel routes what it sends (udp), the
+ * way to `dst`, as far as the kernel knows that (net_route_mtu()). `dst` NULL: the port alone. 0: none fits
+ * the port. */
+uint32_t cli_node_largest_pmtu(const struct cli_node *node, const struct nornic_addr *dst);
 
 /* Without a thread: makes progress for `duration_ns`, so that a peer's retransmissions are answered, or until
  * `fd` (-1: none) is readable. With one it only waits. */

@@ -208,7 +208,9 @@ int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns
     return 0;
 }
 
-bool cli_tcp_local_addr(int fd, struct nornic_addr *out)
+/* Of a connection: getsockname() or getpeername(). */
+static bool addr_of(int fd, int (*ask)(int fd, struct sockaddr *addr, socklen_t *len),
+                    struct nornic_addr *out)
 {
     union {
         struct sockaddr any;
@@ -216,7 +218,7 @@ bool cli_tcp_local_addr(int fd, struct nornic_addr *out)
         struct sockaddr_in6 v6;
     } addr = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t len = sizeof addr;
-    if (getsockname(fd, &addr.any, &len) != 0)
+    if (ask(fd, &addr.any, &len) != 0)
         return false;
     if (addr.any.sa_family == AF_INET)
         *out = nornic_addr_from_v4((const uint8_t *)&addr.v4.sin_addr);
@@ -226,4 +228,14 @@ bool cli_tcp_local_addr(int fd, struct nornic_addr *out)
     else
         return false;
     return true;
+}
+
+bool cli_tcp_local_addr(int fd, struct nornic_addr *out)
+{
+    return addr_of(fd, getsockname, out);
+}
+
+bool cli_tcp_peer_addr(int fd, struct nornic_addr *out)
+{
+    return addr_of(fd, getpeername, out);
 }

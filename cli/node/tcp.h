@@ -31,7 +31,8 @@ int cli_tcp_accept(int listen_fd, int *out_fd, struct nornic_error *why);
 int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct nornic_error *why);
 int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct nornic_error *why);
 
-/* This side's address of a connection; false for other kinds of sockets. */
+/* This side's address of a connection, and the other's; false for other kinds of sockets. */
 bool cli_tcp_local_addr(int fd, struct nornic_addr *out);
+bool cli_tcp_peer_addr(int fd, struct nornic_addr *out);
 
 #endif

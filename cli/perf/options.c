@@ -28,8 +28,8 @@ static const struct cli_option rows[] = {
      "packets of a queue pair that may be unacknowledged, %r (512; over udp: what fits half the socket's "
      "buffer, if that is less); more is faster where nothing is lost, and repeats more where something is",
      AT(node.window_pkts), CLI_TAKES_COUNT(1, PERF_MAX_WINDOW_PKTS)},
-    {"mtu", 'm', "BYTES", "path MTU: %r (the largest that fits the port)", AT(test.pmtu_bytes),
-     .kind = CLI_PMTU, .also = {"pmtu"}},
+    {"mtu", 'm', "BYTES", "path MTU: %r (the largest that fits the port and the way to the peer)",
+     AT(test.pmtu_bytes), .kind = CLI_PMTU, .also = {"pmtu"}},
     {"latency", 'L', NULL, "one operation at a time: the times are those of a lone one", AT(latency)},
     {"verify", 'v', NULL,
      "compare the data: each message that is sent or read, each atomic's result, and the memory after "

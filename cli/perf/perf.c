@@ -14,14 +14,13 @@
 #include "cli/stop.h"
 #include "cli/node/tcp.h"
 
-/* The path MTU: as asked, or the largest that fits. */
-static int settle_pmtu(struct perf_options *o, const struct cli_node *node)
+/* The path MTU: as asked, or the largest that fits the way to `peer` (NULL: the port). */
+static int settle_pmtu(struct perf_options *o, const struct cli_node *node, const struct nornic_addr *peer)
 {
     if (!o->test.pmtu_bytes && cli_node_is_iwarp(node))
         o->test.pmtu_bytes = nornic_mtu_bytes(NORNIC_MTU_4096); /* TCP cuts as it likes */
     else if (!o->test.pmtu_bytes)
-        o->test.pmtu_bytes =
-            nornic_mtu_bytes(nornic_mtu_for_port(host_dev_port(node->dev)->limits.mtu_bytes));
+        o->test.pmtu_bytes = cli_node_largest_pmtu(node, peer);
     return cli_node_check_pmtu(node, o->test.pmtu_bytes);
 }
 
@@ -29,13 +28,15 @@ static int run_client(struct perf_options *o, struct cli_node *node)
 {
     struct nornic_error why;
     struct perf_result result;
-    int fd;
-    int err = settle_pmtu(o, node);
+    struct nornic_addr peer;
+    int fd, err = cli_node_check_pmtu(node, o->test.pmtu_bytes);
     if (err != CLI_OK)
         return err;
     if (cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, &fd, &why) != 0)
         return cli_fail("%s", why.text);
-    err = perf_client(o, node, fd, &result);
+    err = settle_pmtu(o, node, cli_tcp_peer_addr(fd, &peer) ? &peer : NULL);
+    if (err == CLI_OK)
+        err = perf_client(o, node, fd, &result);
     close(fd);
     if (err == CLI_OK)
         perf_report(o, node, &o->test, &result);
@@ -111,7 +112,7 @@ static int run_pair(struct perf_options *o)
     int err = cli_node_open_pair(&o->node, nodes);
     if (err != CLI_OK)
         return err;
-    err = settle_pmtu(o, &nodes[0]);
+    err = settle_pmtu(o, &nodes[0], NULL);
     if (err == CLI_OK)
         err = run_sides(o, nodes);
     err = cli_node_close(&nodes[0], err);

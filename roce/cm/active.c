@@ -38,14 +38,22 @@ static void take_route(struct roce_cm_id *id, const struct roce_cm_route *route)
     id->service_id = (uint64_t)id->space << 16 | route->dst_port;
 }
 
-static void take_param(struct roce_cm_id *id, const struct nornic_conn_param *param)
+/* What fits the port and, unless that is too small for RoCE, the way there. */
+static enum nornic_mtu path_mtu_of(const struct roce_cm *cm, const struct roce_cm_route *route)
+{
+    enum nornic_mtu of_port = roce_cm_path_mtu(cm), of_way = nornic_mtu_for_port(route->mtu_bytes);
+    return of_way && of_way < of_port ? of_way : of_port;
+}
+
+static void take_param(struct roce_cm_id *id, const struct nornic_conn_param *param,
+                       const struct roce_cm_route *route)
 {
     const struct roce_cm_config *config = &id->cm->config;
     id->terms = (struct roce_cm_terms){
         .responder_resources = param->responder_resources,
         .initiator_depth = param->initiator_depth,
         .retry_count = param->retry_count,
-        .path_mtu = (uint8_t)roce_cm_path_mtu(id->cm),
+        .path_mtu = (uint8_t)path_mtu_of(id->cm, route),
         .rq_psn = (uint32_t)roce_cm_random(id->cm) & 0xffffff,
     };
     id->max_retries = config->max_retries;
@@ -74,7 +82,7 @@ int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, st
         return -EINVAL;
     int err = 0;
     take_route(id, route);
-    take_param(id, param);
+    take_param(id, param, route);
     roce_cm_take_options(id, param);
     id->was_used = true;
     if (!datagrams || qp) /* asking for a QPN takes no QP */

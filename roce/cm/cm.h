@@ -190,6 +190,8 @@ struct roce_cm_route {
     struct roce_cm_path path; /* resolved by the caller; remote_qpn 0 means 1 */
     uint16_t src_port;        /* 0: one is drawn */
     uint16_t dst_port;
+    uint32_t
+        mtu_bytes; /* IP MTU of the way there, bounds the path MTU; 0: not known, the port's does alone */
 };
 
 /* Connects (UD: asks for QPN and Q_Key). With a QP, which stays the application's and is kept until the id

@@ -244,6 +244,34 @@ Test(connect, ROCE_CM_33_own_timer_counts_the_delay_of_the_peer)
     }
 }
 
+/* covers: ROCE-CM-36 */
+Test(connect, ROCE_CM_36_path_mtu_is_what_fits_the_port_and_the_way)
+{
+    static const struct {
+        uint32_t way_bytes;
+        uint8_t path_mtu;
+    } cases[] = {{0, NORNIC_MTU_1024},  {1499, NORNIC_MTU_1024}, {1000, NORNIC_MTU_512},
+                 {576, NORNIC_MTU_256}, {9000, NORNIC_MTU_1024}, /* the port's MTU is 1500 */
+                 {200, NORNIC_MTU_1024}};                        /* too small for RoCE: sending will tell */
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, array_len(cases));
+    for (size_t i = 0; i < array_len(cases); i++) {
+        struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
+        struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+        route.mtu_bytes = cases[i].way_bytes;
+        cr_assert_eq(roce_cm_connect(id, &route, NULL,
+                                     &(struct nornic_conn_param){.qp_num = 77 + (uint32_t)i}, net->now_ns),
+                     0);
+        cm_net_run_for(net, NS_PER_MS);
+        cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REQ)->req.path_mtu, cases[i].path_mtu, "%u",
+                     cases[i].way_bytes);
+        cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
+        cm_net_drop(net, id);
+    }
+    cm_net_drop(net, listener);
+    cm_net_destroy(net);
+}
+
 /* covers: ROCE-CM-63, ROCE-CM-61 */
 Test(connect, ROCE_CM_63_private_data_fills_what_the_message_has)
 {

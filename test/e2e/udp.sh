@@ -346,19 +346,28 @@ narrower() {
     local says="the path to $2 takes packets of $3 bytes at the most: use a smaller path MTU"
     if [ $rc = 1 ] && [[ $err == *"$says"* ]] && [ $server_rc = 1 ]; then ok "$1"
     else notok "$1" "client $rc: $(cat "$tmp/out") $err; server $server_rc: $server_err"; fi
-    # what the kernel has learned of the path holds for who starts now; with packets that fit it goes
+    # what the kernel has learned of the path holds for who starts now: who asks for no path MTU gets one that fits
     start ip netns exec "$ns_z" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -t 2s
     listening "$ns_z" 18516
-    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -n 1000 -t 2s "$2"
+    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -n 1000 -t 2s -m 4096 "$2"
     finish
     if [ $rc = 1 ] && [[ $err == *"$says"* ]]; then ok "$1_once_and_for_all"
     else notok "$1_once_and_for_all" "client $rc: $out $err"; fi
     start ip netns exec "$ns_z" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr
     listening "$ns_z" 18516
-    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -n 1000 -v -m 1024 "$2"
+    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnr -n 1000 -v --json "$2"
     finish
-    if [ $rc = 0 ] && [ $server_rc = 0 ]; then ok "$1_smaller_packets_go"
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && is "j['pmtu'] == 1024" "$tmp/out"; then ok "$1_smaller_packets_go"
     else notok "$1_smaller_packets_go" "client $rc: $out $err; server $server_rc: $server_err"; fi
+    start ip netns exec "$ns_z" "${as_nobody[@]}" "$tmp/nornic" rping -s --port udp:nnr
+    for ((i = 0; i < 100; i++)); do
+        grep -q listening "$tmp/server.out" && break
+        sleep 0.1
+    done
+    run ip netns exec "$ns_r" "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$2" -C 5 -S 20000 --port udp:nnr
+    finish
+    if [ $rc = 0 ]; then ok "$1_connections_are_made_with_what_fits"
+    else notok "$1_connections_are_made_with_what_fits" "client $rc: $out $err; server $server_rc: $server_err"; fi
 }
 if routed; then
     narrower a_router_says_too_long 10.78.2.2 1500

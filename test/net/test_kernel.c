@@ -160,6 +160,28 @@ Test(kernel, a_route_has_a_source)
     cr_expect(nornic_addr_is_link_local(&route.src));
 }
 
+Test(kernel, how_long_a_packet_may_be_is_the_route_s_to_say)
+{
+    unsigned index = if_nametoindex("nn0");
+    cr_assert_eq(netns_run(&veth, 0,
+                           "ip route add 192.0.2.0/24 via 10.77.0.2 mtu 1400 && "
+                           "ip route add fd99::/64 via fd77::2 mtu 1300"),
+                 0);
+    static const struct {
+        const char *dst;
+        uint32_t mtu_bytes; /* 0: no way; 1: the interface's */
+    } cases[] = {
+        {"192.0.2.1", 1400}, {"fd99::1", 1300}, {"10.77.0.2", 1}, {"fd77::2", 1}, {"198.51.100.1", 0}};
+    struct net_interface interface;
+    struct nornic_error why;
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0, "%s", why.text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nornic_addr dst = addr_of(cases[i].dst);
+        uint32_t expected = cases[i].mtu_bytes == 1 ? interface.mtu_bytes : cases[i].mtu_bytes;
+        cr_expect_eq(net_route_mtu(index, &dst), expected, "%s", cases[i].dst);
+    }
+}
+
 Test(kernel, missing_routes_are_refused)
 {
     struct nornic_addr hop, dst;

@@ -313,6 +313,39 @@ Test(udp_port, group_reaches_its_members)
     net_port_rx_release(ports[1], &frame, 1);
 }
 
+/* A look at the one address, at which messages came one by one for so long that it asks for one; returns how
+ * many it found. All looks are at one time, so that nothing else is looked at. */
+static unsigned look(struct net_frame *frames)
+{
+    unsigned count = net_port_rx_burst(ports[1], frames, NET_BURST, NS_PER_S);
+    net_port_rx_release(ports[1], frames, count);
+    return count;
+}
+
+Test(udp_port, messages_that_come_one_by_one_are_asked_for_so_until_several_come)
+{
+    struct net_frame frames[NET_BURST];
+    for (unsigned i = 0; i < 20; i++) {
+        send_one(0, &addrs[1], 100, 0, 1);
+        cr_assert_eq(look(frames), 1);
+    }
+    for (unsigned i = 0; i < 24; i++)
+        send_one(0, &addrs[1], 100, 0, (uint8_t)i);
+    unsigned looks = 0, most = 0;
+    for (unsigned got = 0; got < 24; looks++) {
+        unsigned n = look(frames);
+        cr_assert_gt(n, 0, "all of them are there");
+        cr_assert(looks > 0 || n == 1, "%u came", n);
+        for (unsigned i = 0; i < n; i++)
+            expect_payload(&frames[i], 0, 0, (uint8_t)(got + i));
+        got += n;
+        most = n > most ? n : most;
+    }
+    cr_assert_geq(most, 8, "the most of a look");
+    cr_assert_eq(look(frames), 0);
+    cr_assert_eq(ports[1]->counters.rx_frames, 44);
+}
+
 /* Most come by one address, and only that one is looked at each time; the others have their turn. */
 Test(udp_port, an_address_that_is_quiet_is_heard_beside_a_busy_one)
 {
