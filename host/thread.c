@@ -6,8 +6,8 @@
  * aside then, in a sleep that only host_dev_take_back() and the device's end cut short: a doorbell would
  * cost who polls a system call for each post. It looks every ASIDE_NS whether that goes on, and a pause of
  * POLL_GAP_NS ends it: a program that looks at its memory instead of its queue (whose peer writes) makes no
- * rounds. So it has to poll POLLS_UNTIL_ASIDE times in a row first. The pause is from the end of one round to the
- * beginning of the next: a round that sends long trains takes longer by itself. */
+ * rounds. So it has to poll POLLS_UNTIL_ASIDE times in a row first. The pause is from the end of one round to
+ * the beginning of the next: a round that sends long trains takes longer by itself. */
 #define _GNU_SOURCE /* ppoll() */
 #include <poll.h>
 #include <time.h>
@@ -20,8 +20,8 @@
 #define POLL_GAP_NS       (20 * NS_PER_US)
 #define POLLS_UNTIL_ASIDE 64
 
-/* A poll counts whether or not it gets the lock: of a thread that makes round after round there is little left
- * for who tries. Of two that count at once one may be lost. */
+/* A poll counts whether or not it gets the lock: of a thread that makes round after round there is little
+ * left for who tries. Of two that count at once one may be lost. */
 static void count_poll(struct host_dev *dev, uint64_t now_ns)
 {
     bool goes_on = now_ns - atomic_load_explicit(&dev->polled_ns, memory_order_relaxed) < POLL_GAP_NS;

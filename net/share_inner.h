@@ -87,7 +87,8 @@ void net_share_watch_next(struct net_share *share);
 
 /* --- share_view.c --- */
 
-/* Reads the table, and asks of each process whether it lives. True: somebody has died, and is to be buried. */
+/* Reads the table, and asks of each process whether it lives. True: somebody has died, and is to be
+ * buried. */
 bool net_share_refresh(struct net_share *share);
 /* Reads what is new in the table, and asks of those alone, unless a census is due. Hundreds who come at once
  * write hundreds of times, and each of them is woken each time: to read all there is would take a time that

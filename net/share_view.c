@@ -28,8 +28,8 @@ static uint64_t sign(const struct net_share *share)
     return hash;
 }
 
-/* The record of another process, which is read where it is not known yet, is that of one who lives. Whether one
- * who is known lives is asked in a census only. */
+/* The record of another process, which is read where it is not known yet, is that of one who lives. Whether
+ * one who is known lives is asked in a census only. */
 static bool is_there(struct net_share *share, unsigned slot, uint64_t mark, bool *has_dead)
 {
     const bool is_known = mark == share->marks[slot];

@@ -48,7 +48,7 @@ uint32_t verbs_object_number(enum verbs_kind kind, const void *object, struct ib
 /* Whether it is there and nobody is giving it back. 0 or EINVAL, told in words. */
 int verbs_object_need(enum verbs_kind kind, const void *object);
 
-/* The same for a call that posts to a queue: the number is not looked at, as adapters' libraries do not there. */
+/* The same for a call that posts to a queue: the number is not looked at, as adapters' libraries do not. */
 int verbs_object_need_to_post(enum verbs_kind kind, const void *object);
 
 /* The caller gives it back, and from now on nobody else can. 0; or ENOENT, told in words: it is not there.

@@ -185,8 +185,8 @@ Test(share, the_dead_are_found_and_buried)
     expect_right();
 }
 
-/* Half a record would not be taken: the one that is known is not read, by who looks for what is new, nor by who
- * asks who lives. What is new is. */
+/* Half a record would not be taken: the one that is known is not read, by who looks for what is new, nor by
+ * who asks who lives. What is new is. */
 Test(share, who_is_known_is_not_read_again)
 {
     struct net_share_table *table = &members[1]->table;

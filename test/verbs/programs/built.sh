@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by run: programs that no package of Debian 12 has, whose source is fetched and built as it is (build/): fio with
-# its librpma engines, libfabric's fabtests, google/rdma-unit-test. By name only.
+# Sourced by run: programs that no package of Debian 12 has, whose source is fetched and built as it is (build/): fio
+# with its librpma engines, libfabric's fabtests, google/rdma-unit-test. By name only.
 # shellcheck shell=bash
 begin built
 
@@ -18,10 +18,11 @@ rpma() {
     cp "$built/fio" "$tmp/fio.rpma"
     chmod 755 "$tmp/fio.rpma"
     # the server's file is where it runs
-    speak on b cm "$tmp/captures/$name" env -C "$tmp/home" "$tmp/fio.rpma" --name=server --ioengine="librpma_${engine}_server" "${common[@]}" \
-        --direct_write_to_pmem=0 --size=16MiB --filename=malloc --aux-path="$tmp/home" "${server_options[@]}" -- \
-        env -C "$tmp/home" "$tmp/fio.rpma" --name=client --ioengine="librpma_${engine}_client" "${common[@]}" --iodepth=2 \
-        --iodepth_batch_submit=1 --sync=1 --bs=4KiB --size=1MiB --aux-path="$tmp/home" "$@"
+    speak on b cm "$tmp/captures/$name" env -C "$tmp/home" "$tmp/fio.rpma" --name=server \
+        --ioengine="librpma_${engine}_server" "${common[@]}" --direct_write_to_pmem=0 --size=16MiB --filename=malloc \
+        --aux-path="$tmp/home" "${server_options[@]}" -- \
+        env -C "$tmp/home" "$tmp/fio.rpma" --name=client --ioengine="librpma_${engine}_client" "${common[@]}" \
+        --iodepth=2 --iodepth_batch_submit=1 --sync=1 --bs=4KiB --size=1MiB --aux-path="$tmp/home" "$@"
     both_well "$name" 'err= 0'
     wire "capture_$name" "$tmp/captures/$name"
 }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts beside it, each of which fetches the source of a program that no package of Debian 12 has, builds
-# it as it is in the cache, and prints where it is. Exit status 2: it cannot be built; 3: its source cannot be fetched.
+# Sourced by the scripts beside it, each of which fetches the source of a program that no package of Debian 12 has,
+# builds it as it is in the cache, and prints where it is. Exit status 2: it cannot be built; 3: its source cannot be
+# fetched.
 #   NORNIC_LAB_CACHE   the cache (~/.cache/nornic-lab)
 #   NORNIC_LAB_GIT     where repositories are, OWNER+NAME/repo in it, in the place of https://github.com/OWNER/NAME
 # shellcheck shell=bash
 set -euo pipefail
 
 # cache_enter NAME: goes to the program's directory in the cache
+cache=
 cache_enter() {
     cache=${NORNIC_LAB_CACHE:-$HOME/.cache/nornic-lab}/$1
     mkdir -p "$cache"
@@ -31,6 +33,7 @@ needs() {
 debian_source() {
     local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg private
     ls "$2"_*.orig.tar.* >/dev/null 2>&1 && return
+    # shellcheck disable=SC2016 # apt-get knows them
     uri=$(apt-get indextargets --format '$(IDENTIFIER) $(RELEASE) $(COMPONENT) $(REPO_URI)' |
         awk '$1 == "Packages" && $2 == "bookworm" && $3 == "main" { print $4; exit }')
     [ -n "$uri" ] || { echo "apt knows no suite bookworm: apt-get update" >&2 && exit 3; }
@@ -47,6 +50,7 @@ debian_source() {
 unpack() {
     rm -rf "$2"
     mkdir "$2"
+    # shellcheck disable=SC2012 # versions, not odd names
     tar -xf "$(ls "$1"_*.orig.tar.* | sort -V | tail -1)" -C "$2" --strip-components=1
 }
 
