@@ -96,8 +96,9 @@ struct host_dev {
     struct host_event_queue events;
 
     bool has_thread;
-    _Atomic uint64_t polled_ns; /* when a program last made a round in the thread's place */
-    unsigned polls;             /* of it in a row; under the lock */
+    _Atomic uint64_t polled_ns; /* when a program last polled, or its round in the thread's place ended */
+    atomic_bool is_polling;     /* it makes one now */
+    atomic_uint polls;          /* of it in a row */
     atomic_bool is_polled;      /* there were many */
     atomic_bool is_aside;       /* the thread stands aside for it, and no doorbell wakes it */
     pthread_t thread;

@@ -387,8 +387,8 @@ uint64_t net_share_deadline_ns(const struct net_share *share)
 void net_share_round(struct net_share *share, uint64_t now_ns)
 {
     share->now_ns = now_ns;
-    bool is_time_to_look = net_share_has_news(share) || now_ns >= share->trial_at_ns;
-    if (is_time_to_look && net_share_refresh(share) && !share->is_unsaid)
+    share->is_census_due |= net_share_trial_ends(share);
+    if (net_share_has_news(share) && net_share_catch_up(share) && !share->is_unsaid)
         net_share_say_soon(share);
     net_share_trial_step(share);
     if (!share->is_unsaid || now_ns < share->say_at_ns)

@@ -19,12 +19,14 @@ struct net_share {
     struct net_share_dir dir;
     struct net_share_table table;
     unsigned slot;
-    int hand_fd, bell_fd;                              /* net/share_hand.h */
-    int watch_fd;                                      /* epoll: of bell_fd and neighbour_fd */
-    int neighbour_fd;                                  /* pidfd of the next one's process, or -1 */
-    uint64_t neighbour_ns;                             /* when the next one was opened; 0: there is none */
-    uint64_t seen_writes;                              /* of the table, when it was read */
-    struct net_share_record own;                       /* as it is to be in the table */
+    int hand_fd, bell_fd;            /* net/share_hand.h */
+    int watch_fd;                    /* epoll: of bell_fd and neighbour_fd */
+    int neighbour_fd;                /* pidfd of the next one's process, or -1 */
+    uint64_t neighbour_ns;           /* when the next one was opened; 0: there is none */
+    uint64_t seen_writes;            /* of the table, when it was read */
+    uint64_t marks[NET_SHARE_SLOTS]; /* of the records of others that the view has; 0: none */
+    bool is_census_due;              /* who is known may have died */
+    struct net_share_record own;     /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
     struct net_share_view view;                        /* own among them */
     uint64_t signature;                                /* of who is there and where */
@@ -85,8 +87,13 @@ void net_share_watch_next(struct net_share *share);
 
 /* --- share_view.c --- */
 
-/* Reads the table. True: somebody has died, and is to be buried. */
+/* Reads the table, and asks of each process whether it lives. True: somebody has died, and is to be
+ * buried. */
 bool net_share_refresh(struct net_share *share);
+/* Reads what is new in the table, and asks of those alone, unless a census is due. Hundreds who come at once
+ * write hundreds of times, and each of them is woken each time: to read all there is would take a time that
+ * grows by the cube of their number. */
+bool net_share_catch_up(struct net_share *share);
 /* Under the table's lock: clears the records of the dead, and removes the names of their sockets. Returns
  * whether there were any. */
 bool net_share_bury(struct net_share *share);
@@ -104,6 +111,8 @@ uint64_t net_share_renew_deadline_ns(const struct net_share *share);
 
 /* Looks for the indexes as a packet went astray; not too often, for packets may come at any rate. */
 void net_share_trial_suspect(struct net_share *share);
+/* The last step is due: nobody has come or gone for as long as trials are repeated. */
+bool net_share_trial_ends(const struct net_share *share);
 /* The next step, if one is due. */
 void net_share_trial_step(struct net_share *share);
 /* A packet to queue pair 0 came to a site. */

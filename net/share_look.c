@@ -30,13 +30,13 @@ int net_share_look(net_share_visit *visit, void *ctx, struct nornic_error *why)
 {
     struct net_share_table table;
     struct net_share_record record;
-    uint8_t used[NET_SHARE_SLOTS];
+    uint64_t marks[NET_SHARE_SLOTS];
     int err = open_table(&table, why);
     if (err || table.fd < 0)
         return err;
-    net_share_table_used(&table, used);
+    net_share_table_marks(&table, marks);
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
-        if (used[slot] && net_share_table_is_leased(&table, slot) &&
+        if (marks[slot] && net_share_table_is_leased(&table, slot) &&
             net_share_table_read(&table, slot, &record))
             visit(ctx, slot, &record);
     net_share_table_close(&table);

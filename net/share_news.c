@@ -58,10 +58,10 @@ void net_share_news_close(struct net_share *share)
 
 void net_share_tell(const struct net_share *share)
 {
-    uint8_t used[NET_SHARE_SLOTS];
-    net_share_table_used(&share->table, used);
+    uint64_t marks[NET_SHARE_SLOTS];
+    net_share_table_marks(&share->table, marks);
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
-        if (used[slot] && slot != share->slot)
+        if (marks[slot] && slot != share->slot)
             net_share_hand_ring(share->bell_fd, &share->table, slot);
 }
 
@@ -80,8 +80,9 @@ static bool has_neighbour_died(struct net_share *share)
 
 bool net_share_has_news(struct net_share *share)
 {
-    bool has_rung = net_share_hand_rang(share->bell_fd), has_died = has_neighbour_died(share);
-    return has_rung || has_died || net_share_table_writes(&share->table) != share->seen_writes;
+    bool has_rung = net_share_hand_rang(share->bell_fd);
+    share->is_census_due |= has_neighbour_died(share);
+    return has_rung || share->is_census_due || net_share_table_writes(&share->table) != share->seen_writes;
 }
 
 /* NULL: there is no other. */

@@ -26,7 +26,7 @@
 #define OPEN_TRIES   16
 #define READ_TRIES   4
 #define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
-#define WRITES_AT    256 /* behind a byte for each slot that has a record: how often was written */
+#define WRITES_AT    (NET_SHARE_SLOTS * sizeof(uint64_t)) /* behind the marks: how often was written */
 #define RECORDS_AT   (WRITES_AT + sizeof(uint64_t))
 #define RETRY_NS     500000
 #define RETRY_MAX_NS (20 * NS_PER_MS)
@@ -93,7 +93,7 @@ static int check_file(const struct net_share_dir *dir, int fd)
 static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
     table->last_fd = -1;
-    snprintf(table->path, sizeof table->path, "%s/roce3-%" PRIx64, dir->path, namespace_id());
+    snprintf(table->path, sizeof table->path, "%s/roce4-%" PRIx64, dir->path, namespace_id());
 }
 
 static int try_open(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
@@ -219,16 +219,22 @@ bool net_share_table_has_leases(const struct net_share_table *table)
     return do_lock(table->fd, F_OFD_GETLK, F_WRLCK, 0, NET_SHARE_SLOTS) > 0;
 }
 
-void net_share_table_used(const struct net_share_table *table, uint8_t used[NET_SHARE_SLOTS])
+void net_share_table_marks(const struct net_share_table *table, uint64_t marks[NET_SHARE_SLOTS])
 {
-    memset(used, 0, NET_SHARE_SLOTS);
-    if (pread(table->fd, used, NET_SHARE_SLOTS, 0) < 0) /* an empty one, or none: nobody is there */
-        memset(used, 0, NET_SHARE_SLOTS);
+    const size_t bytes = NET_SHARE_SLOTS * sizeof *marks;
+    memset(marks, 0, bytes);
+    if (pread(table->fd, marks, bytes, 0) < 0) /* an empty one, or none: nobody is there */
+        memset(marks, 0, bytes);
 }
 
 static off_t record_at(unsigned slot)
 {
     return (off_t)(RECORDS_AT + slot * sizeof(struct net_share_record));
+}
+
+static off_t mark_at(unsigned slot)
+{
+    return (off_t)(slot * sizeof(uint64_t));
 }
 
 /* FNV-1a, by words. */
@@ -279,17 +285,16 @@ bool net_share_table_read(const struct net_share_table *table, unsigned slot, st
 int net_share_table_write(struct net_share_table *table, unsigned slot, const struct net_share_record *record)
 {
     struct net_share_record what = {.pid = 0};
-    uint8_t is_used = record != NULL;
+    const uint64_t writes = net_share_table_writes(table) + 1, mark = record ? writes : 0;
     if (record)
         what = *record;
     what.sum = 0;
     what.sum = sum_of(&what);
     ssize_t put = pwrite(table->fd, &what, sizeof what, record_at(slot));
     if (put == sizeof what)
-        put = pwrite(table->fd, &is_used, 1, (off_t)slot) == 1 ? (ssize_t)sizeof what : -1;
+        put = pwrite(table->fd, &mark, sizeof mark, mark_at(slot)) == sizeof mark ? put : -1;
     int err = put == sizeof what ? 0 : put < 0 ? -errno : -ENOSPC;
     /* The last, so that who reads the new number reads the rest as well. */
-    uint64_t writes = net_share_table_writes(table) + 1;
     if (pwrite(table->fd, &writes, sizeof writes, WRITES_AT) != sizeof writes && !err)
         err = -ENOSPC;
     return err;

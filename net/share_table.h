@@ -78,8 +78,9 @@ void net_share_table_release(struct net_share_table *table, unsigned slot);
 bool net_share_table_is_leased(const struct net_share_table *table, unsigned slot);
 bool net_share_table_has_leases(const struct net_share_table *table);
 
-/* Which slots have a record: `used[slot]` is not 0. */
-void net_share_table_used(const struct net_share_table *table, uint8_t used[NET_SHARE_SLOTS]);
+/* By slot: the number of the write that made its record, which no other write has, so that a record need not
+ * be read again while this stays; 0: there is no record. */
+void net_share_table_marks(const struct net_share_table *table, uint64_t marks[NET_SHARE_SLOTS]);
 
 /* Reads a record: what is out of bounds is cut, what cannot be printed of the name is a question mark. False:
  * there is none, or not a whole one. */

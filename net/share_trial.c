@@ -51,6 +51,11 @@ static void try_site(struct net_share *share, unsigned i)
         try_index(share, i, index);
 }
 
+bool net_share_trial_ends(const struct net_share *share)
+{
+    return share->now_ns >= share->trial_at_ns && share->trial_step + 1 == array_len(steps_ms);
+}
+
 void net_share_trial_step(struct net_share *share)
 {
     if (share->now_ns < share->trial_at_ns)

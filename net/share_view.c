@@ -28,26 +28,38 @@ static uint64_t sign(const struct net_share *share)
     return hash;
 }
 
-bool net_share_refresh(struct net_share *share)
+/* The record of another process, which is read where it is not known yet, is that of one who lives. Whether
+ * one who is known lives is asked in a census only. */
+static bool is_there(struct net_share *share, unsigned slot, uint64_t mark, bool *has_dead)
 {
-    uint8_t used[NET_SHARE_SLOTS];
+    const bool is_known = mark == share->marks[slot];
+    if (mark == 0 || (is_known && !share->is_census_due))
+        return mark != 0;
+    share->marks[slot] = 0;
+    if (!net_share_table_is_leased(&share->table, slot)) {
+        *has_dead = true;
+        return false;
+    }
+    if (!is_known && !net_share_table_read(&share->table, slot, &share->view.records[slot]))
+        return false;
+    share->marks[slot] = mark;
+    return true;
+}
+
+bool net_share_catch_up(struct net_share *share)
+{
+    uint64_t marks[NET_SHARE_SLOTS];
     struct net_share_view *view = &share->view;
     bool has_dead = false;
     share->seen_writes = net_share_table_writes(&share->table);
-    net_share_table_used(&share->table, used);
+    net_share_table_marks(&share->table, marks);
     view->count = 0;
-    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
-        bool is_there = slot == share->slot;
-        if (is_there) {
-            view->records[slot] = share->own;
-        } else if (used[slot]) {
-            is_there = net_share_table_is_leased(&share->table, slot);
-            has_dead |= !is_there;
-            is_there = is_there && net_share_table_read(&share->table, slot, &view->records[slot]);
-        }
-        if (is_there)
+    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
+        if (slot == share->slot || is_there(share, slot, marks[slot], &has_dead))
             view->slots[view->count++] = (uint8_t)slot;
-    }
+    if (share->slot != NET_SHARE_NOBODY)
+        view->records[share->slot] = share->own;
+    share->is_census_due = false;
     share->seen_ns = share->now_ns;
     net_share_watch_next(share);
     uint64_t signature = sign(share);
@@ -59,14 +71,20 @@ bool net_share_refresh(struct net_share *share)
     return has_dead;
 }
 
+bool net_share_refresh(struct net_share *share)
+{
+    share->is_census_due = true;
+    return net_share_catch_up(share);
+}
+
 /* Whoever leases a slot for a moment knows that nobody is in it. */
 bool net_share_bury(struct net_share *share)
 {
     bool is_any = false;
-    uint8_t used[NET_SHARE_SLOTS];
-    net_share_table_used(&share->table, used);
+    uint64_t marks[NET_SHARE_SLOTS];
+    net_share_table_marks(&share->table, marks);
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
-        if (!used[slot] || slot == share->slot || net_share_table_lease(&share->table, slot) != 0)
+        if (!marks[slot] || slot == share->slot || net_share_table_lease(&share->table, slot) != 0)
             continue;
         net_share_hand_remove(&share->table, slot);
         net_share_table_write(&share->table, slot, NULL);
@@ -95,7 +113,7 @@ void net_share_say(struct net_share *share)
     if (has_buried || is_news)
         net_share_tell(share);
     share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
-    net_share_refresh(share);
+    net_share_catch_up(share);
     if (!has_buried && !is_news && !share->is_filter_suspect)
         return;
     share->is_filter_suspect = false;

@@ -40,9 +40,9 @@ int verbs_dealloc_mw(struct ibv_mw *mw)
 int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     const struct ibv_mw_bind_info *info = &bind->bind_info;
-    int err = verbs_object_need(VERBS_QP, qp);
+    int err = verbs_object_need_to_post(VERBS_QP, qp);
     if (!err)
-        err = verbs_object_need(VERBS_MW, mw);
+        err = verbs_object_need_to_post(VERBS_MW, mw);
     if (err)
         return err;
     const struct nornic_bind wanted = {

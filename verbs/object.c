@@ -156,12 +156,26 @@ static struct known *find_whole(enum verbs_kind kind, const void *object)
     return context == known->context && number == known->number ? known : NULL;
 }
 
+static int say_whether(bool is_there, enum verbs_kind kind, const void *object)
+{
+    return is_there ? 0 : verbs_fail(EINVAL, "%p is no %s, or none any more", object, names[kind]);
+}
+
 int verbs_object_need(enum verbs_kind kind, const void *object)
 {
     lock();
     bool is_there = find_whole(kind, object);
     unlock();
-    return is_there ? 0 : verbs_fail(EINVAL, "%p is no %s, or none any more", object, names[kind]);
+    return say_whether(is_there, kind, object);
+}
+
+int verbs_object_need_to_post(enum verbs_kind kind, const void *object)
+{
+    lock();
+    const struct known *known = find(kind, object);
+    bool is_there = known && !known->is_claimed;
+    unlock();
+    return say_whether(is_there, kind, object);
 }
 
 int verbs_object_claim(enum verbs_kind kind, const void *object)

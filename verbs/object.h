@@ -48,6 +48,9 @@ uint32_t verbs_object_number(enum verbs_kind kind, const void *object, struct ib
 /* Whether it is there and nobody is giving it back. 0 or EINVAL, told in words. */
 int verbs_object_need(enum verbs_kind kind, const void *object);
 
+/* The same for a call that posts to a queue: the number is not looked at, as adapters' libraries do not. */
+int verbs_object_need_to_post(enum verbs_kind kind, const void *object);
+
 /* The caller gives it back, and from now on nobody else can. 0; or ENOENT, told in words: it is not there.
  * Then comes verbs_object_free(), or verbs_object_keep(): it stays after all. */
 int verbs_object_claim(enum verbs_kind kind, const void *object);

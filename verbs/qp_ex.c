@@ -246,10 +246,12 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 
 /* --- begin and end --- */
 
+/* In a child of a fork the lock may be held by a thread that is not there; nothing is posted there. */
 static void wr_start(struct ibv_qp_ex *qp)
 {
     struct verbs_builder *b = own_of(qp)->builder;
-    pthread_mutex_lock(&b->lock);
+    if (!verbs_is_inherited(qp->qp_base.context))
+        pthread_mutex_lock(&b->lock);
     b->count = b->inline_bytes = 0;
     b->err = 0;
 }
@@ -257,6 +259,8 @@ static void wr_start(struct ibv_qp_ex *qp)
 static int wr_complete(struct ibv_qp_ex *qp)
 {
     struct verbs_builder *b = own_of(qp)->builder;
+    if (verbs_is_inherited(qp->qp_base.context))
+        return verbs_fail(EIO, "queue pair 0x%06x is the parent's", qp->qp_base.qp_num);
     for (size_t i = 0; i < b->count; i++) {
         struct built *built = &b->list[i];
         built->wr.sg_list = built->sges;
@@ -266,7 +270,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
         if (verbs_own(qp->qp_base.context)->faults)
             verbs_fault_send(own_of(qp), &built->wr);
     }
-    int err = verbs_is_inherited(qp->qp_base.context) ? EIO : b->err, state = verbs_hold();
+    int err = b->err, state = verbs_hold();
     if (!err && b->count)
         err = -nornic_qp_post_send_all(own_of(qp)->nornic, &b->list[0].wr);
     verbs_let(state);
@@ -279,7 +283,8 @@ static int wr_complete(struct ibv_qp_ex *qp)
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-    pthread_mutex_unlock(&own_of(qp)->builder->lock);
+    if (!verbs_is_inherited(qp->qp_base.context))
+        pthread_mutex_unlock(&own_of(qp)->builder->lock);
 }
 
 /* --- life --- */

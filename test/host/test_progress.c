@@ -90,6 +90,85 @@ Test(progress, a_control_call_that_makes_work_wakes_the_thread)
     pair_close(&pair);
 }
 
+/* --- who polls makes the rounds, and the thread stands aside --- */
+
+#define LONG_ROUND_NS (60 * NS_PER_US) /* as one that sends a few trains */
+
+static struct host_drive as_it_was, slow;
+static atomic_bool is_long_round_wanted, was_aside_in_it;
+static pthread_barrier_t held;
+
+static bool take_in_slowly(struct host_dev *dev, uint64_t now_ns)
+{
+    as_it_was.take_in(dev, now_ns);
+    busy_wait_ns(LONG_ROUND_NS);
+    if (!atomic_load(&dev->is_polling) || !atomic_exchange(&is_long_round_wanted, false))
+        return true;
+    busy_wait_ns(10 * NS_PER_MS); /* longer than the thread stands aside at a time */
+    for (uint64_t end_ns = host_now_ns() + SECOND; !was_aside_in_it && host_now_ns() < end_ns;)
+        atomic_store(&was_aside_in_it, atomic_load(&dev->is_aside));
+    return true;
+}
+
+static bool is_polled_soon(struct host_dev *dev)
+{
+    for (uint64_t end_ns = host_now_ns() + 10 * SECOND; host_now_ns() < end_ns;) {
+        host_dev_poll(dev);
+        if (atomic_load(&dev->is_polled))
+            return true;
+    }
+    return false;
+}
+
+/* A round takes longer than the pause that says that nobody polls any more. */
+Test(progress, rounds_that_take_long_are_no_pause_of_who_polls, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct host_dev *dev = pair.side[0].dev;
+    host_dev_lock(dev);
+    as_it_was = slow = *dev->drive;
+    slow.take_in = take_in_slowly;
+    dev->drive = &slow;
+    host_dev_unlock(dev);
+    cr_expect(is_polled_soon(dev));
+    atomic_store(&is_long_round_wanted, true);
+    for (uint64_t end_ns = host_now_ns() + 10 * SECOND;
+         atomic_load(&is_long_round_wanted) && host_now_ns() < end_ns;)
+        host_dev_poll(dev);
+    cr_expect(atomic_load(&was_aside_in_it), "the thread waits for the lock");
+    host_dev_lock(dev);
+    dev->drive = &as_it_was;
+    host_dev_unlock(dev);
+    pair_close(&pair);
+}
+
+static void *hold_the_lock(void *arg)
+{
+    struct pair *pair = arg;
+    host_dev_lock(pair->side[0].dev);
+    pthread_barrier_wait(&held);
+    pthread_barrier_wait(&held);
+    host_dev_unlock(pair->side[0].dev);
+    return NULL;
+}
+
+/* A thread that makes round after round gives the lock back for moments only. */
+Test(progress, who_polls_in_vain_polls, .timeout = 60)
+{
+    struct pair pair;
+    pthread_t holder;
+    pair_open(&pair, false);
+    pthread_barrier_init(&held, NULL, 2);
+    cr_assert_eq(pthread_create(&holder, NULL, hold_the_lock, &pair), 0);
+    pthread_barrier_wait(&held);
+    cr_expect(is_polled_soon(pair.side[0].dev));
+    pthread_barrier_wait(&held);
+    pthread_join(holder, NULL);
+    pthread_barrier_destroy(&held);
+    pair_close(&pair);
+}
+
 /* The thread is asleep over a request that nobody answers; its ack timer has to end the sleep. */
 Test(progress, a_timer_ends_the_sleep)
 {

@@ -185,6 +185,39 @@ Test(share, the_dead_are_found_and_buried)
     expect_right();
 }
 
+/* Half a record would not be taken: the one that is known is not read, by who looks for what is new, nor by
+ * who asks who lives. What is new is. */
+Test(share, who_is_known_is_not_read_again)
+{
+    struct net_share_table *table = &members[1]->table;
+    const struct net_share_record half = {.pid = 1};
+    const off_t at = 2048 + members[1]->slot * (off_t)sizeof half;
+    settle();
+    cr_assert_eq(pwrite(table->fd, &half, sizeof half, at), sizeof half);
+    cr_expect_not(net_share_catch_up(members[0]));
+    cr_expect_eq(members[0]->view.count, MEMBERS);
+    cr_expect_not(net_share_refresh(members[0]));
+    cr_expect_eq(members[0]->view.count, MEMBERS);
+    cr_assert_eq(net_share_table_write(table, members[1]->slot, &half), 0);
+    net_share_catch_up(members[0]);
+    cr_expect_eq(members[0]->view.records[members[1]->slot].place_count, 0);
+    cr_assert_eq(net_share_table_write(table, members[1]->slot, &members[1]->own), 0);
+}
+
+/* Its record is still there, and the same. */
+Test(share, the_dead_stay_dead)
+{
+    settle();
+    net_share_table_release(&members[1]->table, members[1]->slot);
+    cr_expect_not(net_share_catch_up(members[0]), "not asked, as nothing is new");
+    cr_expect_eq(members[0]->view.count, MEMBERS);
+    cr_expect(net_share_refresh(members[0]));
+    cr_expect_eq(members[0]->view.count, MEMBERS - 1);
+    cr_expect(net_share_catch_up(members[0]));
+    cr_expect_eq(members[0]->view.count, MEMBERS - 1);
+    cr_assert_eq(net_share_table_lease(&members[1]->table, members[1]->slot), 0);
+}
+
 static bool wakes(unsigned i)
 {
     int own[NET_SHARE_FDS];

@@ -294,7 +294,7 @@ Test(share_hostile, an_opening_that_fails_leaves_nothing)
 {
     struct net_share *third;
     struct nornic_error why;
-    uint8_t used[NET_SHARE_SLOTS];
+    uint64_t marks[NET_SHARE_SLOTS];
     struct rlimit before, few;
     unsigned failed = 0;
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -310,9 +310,9 @@ Test(share_hostile, an_opening_that_fails_leaves_nothing)
         if (!err)
             net_share_close(third);
         unsigned count = 0;
-        net_share_table_used(&members[0]->table, used);
+        net_share_table_marks(&members[0]->table, marks);
         for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
-            count += used[slot];
+            count += marks[slot] != 0;
         cr_expect_eq(count, 2, "with %u descriptors a record stays", failed);
     }
     cr_expect_lt(failed, 32);
@@ -325,7 +325,7 @@ Test(share_hostile, a_slot_whose_name_is_taken_is_left_out)
     enum { FREE = 99 };
     struct nornic_error why = {""};
     struct net_share *third;
-    uint8_t used[NET_SHARE_SLOTS];
+    uint64_t marks[NET_SHARE_SLOTS];
     char name[128];
     unsigned count = 0, leased = 0;
     for (unsigned slot = 1; slot < NET_SHARE_SLOTS; slot++) {
@@ -336,9 +336,9 @@ Test(share_hostile, a_slot_whose_name_is_taken_is_left_out)
     if (members[0]->slot != FREE && members[1]->slot != FREE) {
         cr_assert_eq(net_share_open(0, &third, &why), 0, "%s", why.text);
         cr_expect_eq(net_share_id_prefix(third), FREE);
-        net_share_table_used(&third->table, used);
+        net_share_table_marks(&third->table, marks);
         for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
-            count += used[slot];
+            count += marks[slot] != 0;
         cr_expect_eq(count, 3, "records of slots that are not held");
         for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
             leased += net_share_table_is_leased(&members[0]->table, slot);

@@ -138,7 +138,7 @@ Test(share_table, patience_ends)
 Test(share_table, nonsense_is_cut)
 {
     struct net_share_record record, nonsense;
-    uint8_t used[NET_SHARE_SLOTS];
+    uint64_t marks[NET_SHARE_SLOTS];
     memset(&nonsense, 0xff, sizeof nonsense);
     cr_assert_eq(net_share_table_write(&table, 254, &nonsense), 0);
     cr_assert(net_share_table_read(&table, 254, &record));
@@ -148,29 +148,39 @@ Test(share_table, nonsense_is_cut)
     cr_expect_eq(strnlen(record.name, sizeof record.name), sizeof record.name - 1);
     for (unsigned i = 0; i < NET_SHARE_PLACES_MAX; i++)
         cr_expect_eq(record.places[i].index, NET_SHARE_INDEX_MAX);
-    net_share_table_used(&table, used);
-    cr_expect_neq(used[254], 0);
-    cr_assert_eq(ftruncate(table.fd, 1000), 0);
+    net_share_table_marks(&table, marks);
+    cr_expect_neq(marks[254], 0);
+    cr_assert_eq(ftruncate(table.fd, 4000), 0);
     cr_expect_not(net_share_table_read(&table, 254, &record), "half a record is none");
-    net_share_table_used(&table, used);
-    cr_expect_neq(used[254], 0);
+    net_share_table_marks(&table, marks);
+    cr_expect_neq(marks[254], 0);
     cr_assert_eq(ftruncate(table.fd, 0), 0);
-    net_share_table_used(&table, used);
-    cr_expect_eq(used[254], 0);
+    net_share_table_marks(&table, marks);
+    cr_expect_eq(marks[254], 0);
 }
 
 Test(share_table, what_was_said_is_read)
 {
     struct net_share_record said = {.pid = 4711, .name = "nornic", .has_qp1 = 1, .place_count = 1}, read;
-    uint8_t used[NET_SHARE_SLOTS];
+    uint64_t marks[NET_SHARE_SLOTS], before;
     said.places[0] = (struct net_share_place){.addr = share_addr(), .scope = 3, .index = 5};
     said.services[said.service_count++] = 0x01061234;
     cr_assert_eq(net_share_table_write(&table, 17, &said), 0);
     cr_assert(net_share_table_read(&table, 17, &read));
     cr_expect_eq(memcmp(&said, &read, sizeof said), 0);
+    net_share_table_marks(&table, marks);
+    before = marks[17];
+    cr_expect_neq(before, 0);
+    cr_assert_eq(net_share_table_write(&table, 18, &said), 0);
+    net_share_table_marks(&table, marks);
+    cr_expect_eq(marks[17], before, "what stays need not be read again");
+    cr_assert_eq(net_share_table_write(&table, 17, &said), 0);
+    net_share_table_marks(&table, marks);
+    cr_expect_neq(marks[17], before, "what is new has to be read");
+    cr_expect_neq(marks[17], marks[18], "nor that of another write");
     cr_assert_eq(net_share_table_write(&table, 17, NULL), 0);
-    net_share_table_used(&table, used);
-    cr_expect_eq(used[17], 0);
+    net_share_table_marks(&table, marks);
+    cr_expect_eq(marks[17], 0);
 }
 
 /* Whoever comes while the last one goes does not lease in a file that nobody will find. */
@@ -265,7 +275,7 @@ Test(share_table, half_a_record_is_none)
     struct net_share_record said = {.pid = 1, .place_count = 1, .service_count = 2}, read;
     cr_assert_eq(net_share_table_write(&table, 17, &said), 0);
     cr_assert(net_share_table_read(&table, 17, &read));
-    off_t at = 264 + 17 * (off_t)sizeof said;
+    off_t at = 2048 + 17 * (off_t)sizeof said;
     for (size_t i = 0; i < sizeof said; i += 97) {
         uint8_t byte, wrong;
         cr_assert_eq(pread(table.fd, &byte, 1, at + (off_t)i), 1);

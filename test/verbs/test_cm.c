@@ -156,6 +156,22 @@ Test(cm, endpoints)
     rdma_freeaddrinfo(active);
 }
 
+/* libfabric makes of an id that is bound one that connects, and names the address again, without the port. */
+Test(cm, who_is_bound_stays_there)
+{
+    struct rdma_event_channel *channel = rdma_create_event_channel();
+    struct sockaddr_in bound = addr_of(7490), source = addr_of(0), peer = addr_of(7491);
+    struct rdma_cm_id *id;
+    cr_assert_eq(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+    cr_assert_eq(rdma_bind_addr(id, (struct sockaddr *)&bound), 0);
+    cr_assert_eq(rdma_resolve_addr(id, (struct sockaddr *)&source, (struct sockaddr *)&peer, 1000), 0);
+    cr_expect_eq(ntohs(rdma_get_src_port(id)), 7490);
+    skip(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
+    cr_expect_eq(ntohs(rdma_get_src_port(id)), 7490);
+    rdma_destroy_id(id);
+    rdma_destroy_event_channel(channel);
+}
+
 Test(cm, a_synchronous_call_fails_with_its_event)
 {
     struct sockaddr_in addr = addr_of(7472);

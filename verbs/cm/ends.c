@@ -57,7 +57,9 @@ void cma_show_ends(struct cma_id *id)
     struct rdma_addr *addr = &id->base.route.addr;
     nornic_cm_id_endpoints(id->nornic, &ends);
     if (!nornic_addr_is_zero(&ends.local)) {
-        cma_sockaddr_of(&ends.local, ends.local_port, &addr->src_addr);
+        /* who connects is shown the port that it asked for, though the REQ does not bear it */
+        cma_sockaddr_of(&ends.local, ends.local_port ? ends.local_port : ntohs(rdma_get_src_port(&id->base)),
+                        &addr->src_addr);
         memcpy(addr->addr.ibaddr.sgid.raw, ends.local.b, sizeof ends.local.b);
     }
     if (!nornic_addr_is_zero(&ends.remote)) {

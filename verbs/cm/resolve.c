@@ -144,6 +144,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct
         return -1;
     if (!cma_addr_of(dst_addr, &ends.dst, &ends.port))
         return cma_fail(EAFNOSUPPORT, "no destination that is IPv4 or IPv6");
+    if (rdma_get_src_port(base)) /* it is bound, and stays where it is, as kernels have it */
+        src_addr = NULL;
     struct sockaddr *src = src_addr ? src_addr : &base->route.addr.src_addr;
     ends.has_src = cma_addr_of(src, &ends.src, &src_port) && !cma_is_any(&ends.src);
     if (ends.has_src && is_loopback(&ends.src) && !cma_device_of(&ends.src))

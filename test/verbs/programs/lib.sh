@@ -134,6 +134,17 @@ alone() {
     else notok "$name" "$rc: $(end_of out) $(end_of err)"; fi
 }
 
+# build_it NAME SCRIPT: sets $built to where SCRIPT says that the program is; else says why not
+build_it() {
+    built=$(test/verbs/programs/build/"$2" 2>"$tmp/err")
+    case $? in
+    0) return 0 ;;
+    3) skip "$1" "its source cannot be fetched: $(end_of err | tr '\n' ' ')" ;;
+    *) notok "$1" "$(end_of err)" ;;
+    esac
+    return 1
+}
+
 # end_of out | err | server.out | server.err: the last of what was said there
 end_of() { tail -c 300 "$tmp/$1"; }
 

@@ -58,12 +58,7 @@ valkey_clients() {
     local name=$1 at=$2 built address=10.77.0.2
     wanted "$name" more || return
     [ "$at" = b ] || address=10.77.0.1
-    built=$(test/verbs/programs/valkey 2>"$tmp/err")
-    case $? in
-    0) ;;
-    3) skip "$name" "its source cannot be fetched: $(end_of err | tr '\n' ' ')" && return ;;
-    *) notok "$name" "$(end_of err)" && return ;;
-    esac
+    build_it "$name" valkey || return
     cp "$built/src/valkey-server" "$built/tests/rdma/rdma-test" "$tmp"
     chmod 755 "$tmp/valkey-server" "$tmp/rdma-test"
     staying=1
