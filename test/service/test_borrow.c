@@ -96,8 +96,8 @@ Test(borrow, a_wait_for_more_than_there_is_room_for_ends, .init = set_up, .fini 
     cr_assert_eq(borrow_wait(&lent, POLLIN | POLLRDHUP, SIZE_MAX, UINT64_MAX), 0);
 }
 
-/* Bytes that wrap, behind an urgent one in line, into a pipe that has less room: what it has was read, the rest
- * is there. */
+/* Bytes that wrap, behind an urgent one in line, into a pipe that has less room: what it has was read, the
+ * rest is there. */
 Test(borrow, what_a_pipe_has_was_read_and_no_more, .init = set_up, .fini = tear_down)
 {
     enum { FROM = LENT_RING_BYTES - 1000, BYTES = 6000, PAGE = 4096, FILLED = 15 * PAGE };

@@ -373,8 +373,8 @@ static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc
            m->connection_closed == c->engine_closed && !m->abnormal_close;
 }
 
-/* The peer has heard by the recorded message how far was read, and writes up to there: the engine, which would
- * have waited, has told it as well. */
+/* The peer has heard by the recorded message how far was read, and writes up to there: the engine, which
+ * would have waited, has told it as well. */
 static struct smcplay_message *tell_update(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
 {
