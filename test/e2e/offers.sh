@@ -5,6 +5,10 @@
 # although the peer waits for CLC. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
+if [[ $build == *san-* ]]; then
+    skip offers "a sanitizer has to be in the program itself, and these are Debian's"
+    exit $status
+fi
 
 result() { # NAME WHY COMMAND...: ok if the command is true
     local name=$1 why=$2

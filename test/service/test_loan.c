@@ -220,6 +220,7 @@ static int full_tcp(int *other)
 Test(loan, a_linger_of_the_program_s_holds_up_nobody, .init = set_up)
 {
     struct linger linger = {.l_onoff = 1, .l_linger = 30};
+    struct smcr_sock *sock = loan->sock;
     char bytes[65536];
     int other;
     close(loan->sock->tcp_fd);
@@ -235,6 +236,7 @@ Test(loan, a_linger_of_the_program_s_holds_up_nobody, .init = set_up)
     while ((n = read(other, bytes, sizeof bytes)) > 0)
         ;
     cr_assert_eq(n, 0, "it was closed, and what it had to send came first");
+    free(sock);
 }
 
 static void *sleep_on(void *arg)
@@ -253,6 +255,7 @@ static void *sleep_on(void *arg)
 Test(loan, who_sleeps_when_it_is_over_is_woken, .init = set_up)
 {
     struct service_block *block = loan->block;
+    struct smcr_sock *sock = loan->sock;
     pthread_t thread;
     cr_assert_eq(pthread_create(&thread, NULL, sleep_on, block), 0);
     while (!atomic_load(&block->is_waited_for))
@@ -263,4 +266,5 @@ Test(loan, who_sleeps_when_it_is_over_is_woken, .init = set_up)
     cr_assert_neq(atomic_load(&block->generation), GENERATION);
     service_wake_all(service);
     pthread_join(thread, NULL);
+    free(sock);
 }

@@ -98,7 +98,7 @@ static void signals_server(struct same *s)
 {
     int fd = accept_one(s);
     same_step(s);
-    usleep(100000);
+    usleep(500000); /* 25 alarms of the other: two of them reach it on a busy machine, too */
     send_all(fd, "late", 4);
     same_step(s);
     send_all(fd, "abc", 3);
