@@ -190,8 +190,7 @@ struct roce_cm_route {
     struct roce_cm_path path; /* resolved by the caller; remote_qpn 0 means 1 */
     uint16_t src_port;        /* 0: one is drawn */
     uint16_t dst_port;
-    uint32_t
-        mtu_bytes; /* IP MTU of the way there, bounds the path MTU; 0: not known, the port's does alone */
+    uint32_t mtu_bytes; /* of IP, on the way there: a bound beside the port's; 0: not known */
 };
 
 /* Connects (UD: asks for QPN and Q_Key). With a QP, which stays the application's and is kept until the id

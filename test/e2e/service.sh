@@ -137,6 +137,7 @@ END
 run "${in_a[@]}" python3 "$tmp/named.py" "$peer" "$tmp/a.sock" "$service_a"
 result another_user_s_pair_is_no_connection "$rc $out $err" \
     [ "$out" = "failed: borrow_attach: Socket operation on non-socket" ]
+version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/shared.h)
 cat >"$tmp/garbage.py" <<'END'
 import array, os, socket, struct, sys
 def connect():
@@ -144,7 +145,7 @@ def connect():
     s.settimeout(5)
     s.connect(sys.argv[1])
     return s
-def ask(s, what, magic=0x4e6f534d, version=6, number=0, fds=()):
+def ask(s, what, magic=0x4e6f534d, version=int(sys.argv[3]), number=0, fds=()):
     s.sendmsg([struct.pack('12I', what, 1000 + what, magic, version, number, 0, 0, 0, 0, 0, 0, 0)],
               [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else [])
     about, number, result = struct.unpack('IIi', s.recv(100)[:12])
@@ -170,7 +171,7 @@ for what in (77, 2, 5):  # more descriptors than one
     ask(s, what, fds=[null] * 10)
     assert count() <= before, (what, before, count())
 END
-run python3 "$tmp/garbage.py" "$tmp/a.sock" "$service_a"
+run python3 "$tmp/garbage.py" "$tmp/a.sock" "$service_a" "$version"
 result requests_that_are_none_are_refused "$out $err" [ $rc = 0 ]
 pair 1 answer -- echo 3 100
 result and_the_service_goes_on "$words" both "smcr in"
@@ -185,7 +186,7 @@ def connect():
     return s
 def hello(s):  # with its descriptors, or None
     try:
-        s.send(struct.pack('12I', 1, 0, 0x4e6f534d, 6, 0, 0, 0, 0, 0, 0, 0, 0))
+        s.send(struct.pack('12I', 1, 0, 0x4e6f534d, int(sys.argv[3]), 0, 0, 0, 0, 0, 0, 0, 0))
         data, ancillary, _, _ = s.recvmsg(100, 100)
     except (BrokenPipeError, ConnectionResetError):
         return None
@@ -238,7 +239,7 @@ END
 full=$!
 e2e_pids+=("$full")
 until_true 20 [ -S "$tmp/full.sock" ]
-run python3 "$tmp/full.py" "$tmp/full.sock" "$full"
+run python3 "$tmp/full.py" "$tmp/full.sock" "$full" "$version"
 result without_descriptors_it_refuses "$out $err $(cat "$tmp/full")" [ $rc = 0 ]
 ended "$full" 10
 
