@@ -422,13 +422,19 @@ static struct roce_cm_id *ask_patiently(struct cm_net *net, uint64_t patience_ns
     return id;
 }
 
+/* Node 1 listens after all; the request that comes. */
+static struct roce_cm_id *listen_late(struct cm_net *net, struct roce_cm_id **listener)
+{
+    *listener = cm_net_listen(net, 1, 7471, 1);
+    cm_net_run_for(net, NORNIC_CM_ASK_AGAIN_NS);
+    return cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+}
+
 Test(connect, a_patient_one_finds_who_listens_a_moment_later)
 {
     struct cm_net *net = cm_net_create(&plain);
     struct roce_cm_id *id = ask_patiently(net, 60 * NS_PER_MS);
-    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
-    cm_net_run_for(net, NORNIC_CM_ASK_AGAIN_NS);
-    struct roce_cm_id *passive = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+    struct roce_cm_id *listener, *passive = listen_late(net, &listener);
     cr_assert_eq(roce_cm_accept(passive, cm_net_qp(net, 1), &param, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
@@ -455,9 +461,7 @@ Test(connect, a_patient_one_takes_another_refusal_at_once)
 {
     struct cm_net *net = cm_net_create(&plain);
     struct roce_cm_id *id = ask_patiently(net, 60 * NS_PER_MS);
-    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
-    cm_net_run_for(net, NORNIC_CM_ASK_AGAIN_NS);
-    struct roce_cm_id *passive = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+    struct roce_cm_id *listener, *passive = listen_late(net, &listener);
     cr_assert_eq(roce_cm_reject(passive, 0, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
