@@ -85,7 +85,8 @@ static bool makes_rounds(struct host_dev *dev)
            (int64_t)unpolled_ns(dev) < (int64_t)POLL_GAP_NS;
 }
 
-static void sleep_aside(struct host_dev *dev, uint64_t ns)
+/* Returns whether somebody rang. */
+static bool sleep_aside(struct host_dev *dev, uint64_t ns)
 {
     struct pollfd bell = {.fd = dev->doorbell_fd, .events = POLLIN};
     const struct timespec ts = {.tv_nsec = (long)ns};
@@ -93,14 +94,17 @@ static void sleep_aside(struct host_dev *dev, uint64_t ns)
     if (atomic_load(&dev->is_polled) && !atomic_load(&dev->is_stopping))
         ppoll(&bell, 1, &ts, NULL);
     atomic_store(&dev->is_aside, false);
+    if (bell.revents)
+        host_dev_set_rung(dev);
+    return bell.revents;
 }
 
-/* For as long as a program makes the rounds. */
+/* For as long as a program makes the rounds, and nobody rings. */
 static void stand_aside(struct host_dev *dev)
 {
     uint64_t since_ns = host_now_ns(), ns = ASIDE_NS;
-    for (; makes_rounds(dev) && !atomic_load(&dev->is_stopping); ns = min_u64(2 * ns, MOST_ASIDE_NS))
-        sleep_aside(dev, ns);
+    while (makes_rounds(dev) && !atomic_load(&dev->is_stopping) && !sleep_aside(dev, ns))
+        ns = min_u64(2 * ns, MOST_ASIDE_NS);
     bool was_long = host_now_ns() - since_ns >= SOON_NS;
     unsigned wanted = atomic_load_explicit(&dev->polls_wanted, memory_order_relaxed);
     wanted = was_long ? POLLS_UNTIL_ASIDE : 2 * wanted;
