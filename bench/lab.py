@@ -18,10 +18,12 @@ class BenchError(Exception):
 
 
 class Lab:
-    """Two namespaces and a veth pair, removed on exit, whatever happens."""
+    """Two namespaces and a veth pair, removed on exit, whatever happens. Each side has CPUs of its own, unless nothing is
+    pinned."""
 
-    def __init__(self, pid, mtu=VETH_MTU):
+    def __init__(self, pid, mtu=VETH_MTU, is_pinned=True):
         self.mtu = mtu
+        self.is_pinned = is_pinned
         self.names = [f"nn-bench-{pid}-a", f"nn-bench-{pid}-b"]
         self.running = []
 
@@ -58,7 +60,7 @@ class Lab:
     def start(self, side, *command, stdin=None):
         process = subprocess.Popen(["ip", "netns", "exec", self.names[side], *map(str, command)],
                                    stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   preexec_fn=lambda: os.sched_setaffinity(0, cpus_of(side)))
+                                   preexec_fn=(lambda: os.sched_setaffinity(0, cpus_of(side))) if self.is_pinned else None)
         self.running.append(process)
         return process
 

@@ -81,6 +81,7 @@ struct host_dev {
     uint64_t planned_ns;   /* what `timer_fd` is set to; 0: at once, NET_TIME_NONE: nothing */
     bool is_tx_blocked;    /* the last round had frames to send and the port lent no buffers */
     bool has_only_sent;    /* in the last round for a caller who waits: the next one receives */
+    bool has_left;         /* the last round left what is to be sent for what it took to the next */
     uint64_t tx_retry_ns;  /* when to ask it again then: nothing else tells that there is room */
     unsigned tx_wanted;    /* buffers that the next burst asks the port for */
     struct host_sources sources;
@@ -97,9 +98,11 @@ struct host_dev {
 
     bool has_thread;
     _Atomic uint64_t polled_ns; /* when a program last polled, or its round in the thread's place ended */
+    atomic_int polled_cpu;      /* where it ran */
     atomic_bool is_polling;     /* it makes one now */
-    atomic_uint polls;          /* of it in a row */
-    atomic_bool is_polled;      /* there were many */
+    atomic_uint polls;          /* of it in a row, up to polls_wanted */
+    atomic_uint polls_wanted;
+    atomic_bool is_polled;      /* there were as many */
     atomic_bool is_aside;       /* the thread stands aside for it, and no doorbell wakes it */
     pthread_t thread;
     atomic_bool is_stopping;
@@ -127,6 +130,9 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);
+/* One that sends first: what has to be sent for what comes (acknowledgements) waits for the next round, or for
+ * whoever next takes the lock by host_dev_lock(). */
+bool host_dev_round_late(struct host_dev *dev);
 
 /* Sends what waits, as far as the port takes it now; the caller holds the lock. For last words: who says them
  * may end in a moment, and the device with it. */
@@ -137,6 +143,10 @@ void host_dev_replan(struct host_dev *dev);
 
 /* Wakes whoever sleeps on the device. Any thread, with or without the lock. */
 void host_dev_ring(struct host_dev *dev);
+
+/* For who found the doorbell readable: who rang may have been preempted by the thread that it woke before it
+ * could say so, and without this no round would take the doorbell up, and every sleep end at once. */
+void host_dev_set_rung(struct host_dev *dev);
 
 /* Called by the round that acts on the doorbell, and by nobody who merely woke up: a drained doorbell
  * without a round behind it would be a lost one. */

@@ -297,8 +297,15 @@ static int check_config(const struct host_dev_config *config, struct nornic_erro
     return 0;
 }
 
-/* It ends a sleep, and that is all. */
 static bool on_bell(struct host_iw_fd *self, uint32_t events)
+{
+    (void)events;
+    host_dev_set_rung(container_of(self, struct host_iw, bell)->dev);
+    return false;
+}
+
+/* It ends a sleep, and that is all. */
+static bool on_timer(struct host_iw_fd *self, uint32_t events)
 {
     (void)self;
     (void)events;
@@ -316,7 +323,7 @@ static bool on_source(struct host_iw_fd *self, uint32_t events)
 static int add_wakers(struct host_iw *iw)
 {
     iw->bell = (struct host_iw_fd){.fd = iw->dev->doorbell_fd, .ready = on_bell};
-    iw->timer = (struct host_iw_fd){.fd = iw->dev->timer_fd, .ready = on_bell};
+    iw->timer = (struct host_iw_fd){.fd = iw->dev->timer_fd, .ready = on_timer};
     iw->sources = (struct host_iw_fd){.fd = iw->dev->sources.fd, .ready = on_source};
     int err = host_iw_set_add(&iw->set, &iw->bell, EPOLLIN);
     if (!err)

@@ -17,6 +17,7 @@ static uint64_t begin_round(struct host_dev *dev)
     host_dev_assert_held(dev);
     host_dev_consume_doorbell(dev);
     dev->is_tx_blocked = false;
+    dev->has_left = false;
     return host_now_ns();
 }
 
@@ -44,9 +45,12 @@ static bool round_for(struct host_dev *dev, const struct rdma_cq *cq)
     return rdma_cq_is_ready(cq) || dev->drive->send(dev, now_ns) || did;
 }
 
+/* A control call may end what an acknowledgement is owed by. */
 void host_dev_lock(struct host_dev *dev)
 {
     host_lock_take(&dev->lock);
+    if (dev->has_left)
+        host_dev_send(dev);
 }
 
 void host_dev_unlock(struct host_dev *dev)
@@ -70,13 +74,20 @@ bool host_dev_progress(struct host_dev *dev)
     return did;
 }
 
+bool host_dev_round_late(struct host_dev *dev)
+{
+    uint64_t now_ns = begin_round(dev);
+    bool did = dev->drive->send(dev, now_ns);
+    did = take_in(dev, now_ns) || did;
+    dev->has_left = dev->drive->has_to_send(dev);
+    return did;
+}
+
 bool host_dev_progress_late(struct host_dev *dev)
 {
     if (!host_lock_try(&dev->lock))
         return false;
-    uint64_t now_ns = begin_round(dev);
-    bool did = dev->drive->send(dev, now_ns);
-    did |= take_in(dev, now_ns);
+    bool did = host_dev_round_late(dev);
     host_dev_unlock(dev);
     return did;
 }

@@ -74,6 +74,11 @@ static uint64_t next_due_ns(const struct host_dev *dev)
     return min_u64(drive_ns, dev->client->ops->deadline_ns(dev->client));
 }
 
+void host_dev_set_rung(struct host_dev *dev)
+{
+    atomic_store(&dev->is_rung, true);
+}
+
 unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS])
 {
     unsigned n = 0;
@@ -128,6 +133,8 @@ static void sleep_on_all(struct host_dev *dev, uint64_t ns)
                             {.fd = dev->timer_fd, .events = POLLIN}};
     struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
     ppoll(fds, 4, ns == NET_TIME_NONE ? NULL : &ts, NULL);
+    if (fds[0].revents)
+        host_dev_set_rung(dev);
     if (fds[2].revents)
         host_dev_set_ready(dev);
 }

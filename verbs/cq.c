@@ -12,8 +12,7 @@
 #include "verbs/ops.h"
 #include "verbs/wc.h"
 
-#define POLL_BATCH           16
-#define IDLE_POLLS_PER_YIELD 16
+#define POLL_BATCH 16
 
 /* --- channels --- */
 
@@ -180,16 +179,14 @@ int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 }
 
 /* Nothing is there: who polls again and again has a processor to spare, and makes the rounds that fill the
- * queue. Where processors are fewer than threads that poll, another one may have what this one waits for. */
+ * queue. */
 static int poll_again(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     struct nornic_dev *dev = verbs_own(cq->base.context)->dev;
-    unsigned idle = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed);
     int state = verbs_hold();
     bool did = nornic_dev_progress(dev);
     verbs_let(state);
-    atomic_store_explicit(&cq->idle_polls, did ? 0 : idle + 1, memory_order_relaxed);
-    if (!did && idle % IDLE_POLLS_PER_YIELD == IDLE_POLLS_PER_YIELD - 1)
+    if (verbs_idle_count(&cq->idle, did))
         sched_yield();
     return nornic_cq_poll(cq->nornic, wcs, n);
 }
@@ -200,6 +197,8 @@ static int take_now(struct verbs_cq *cq, struct nornic_wc *wcs, unsigned n)
     if (verbs_is_inherited(cq->base.context))
         return -EIO;
     int got = nornic_cq_poll(cq->nornic, wcs, n);
+    if (got > 0)
+        verbs_idle_count(&cq->idle, true);
     return got ? got : poll_again(cq, wcs, n);
 }
 

@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "host/port_names.h"
 #include "nornic/nornic.h"
+#include "verbs/idle.h"
 
 /* The header has macros of these names, which pick a newer entry for newer flags; here are the entries. */
 #undef ibv_query_port
@@ -113,7 +114,7 @@ struct verbs_cq {
     struct nornic_wc wc;       /* between start_poll and end_poll: what is read */
     uint64_t taken_ns;         /* and when it was taken, CLOCK_MONOTONIC */
     uint64_t taken_wall_ns;    /* CLOCK_REALTIME */
-    atomic_uint idle_polls;    /* in a row that found nothing */
+    struct verbs_idle idle;
     atomic_uint unacked;       /* events taken and not acknowledged */
     struct verbs_hold *hold;   /* where completions come late; else NULL */
     atomic_bool has_told_end;  /* NORNIC_TRACE was told that polls fail */

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "host/dev.h"
@@ -104,6 +105,21 @@ static bool take_in_slowly(struct host_dev *dev, uint64_t now_ns)
     return true;
 }
 
+/* The thread, woken by a post, leaves the rounds to this one. */
+static bool is_aside_soon(struct pair *pair)
+{
+    struct host_dev *dev = pair->side[0].dev;
+    struct nornic_wc wc;
+    for (uint64_t end_ns = host_now_ns() + 10 * SECOND; host_now_ns() < end_ns;) {
+        cr_assert_eq(pair_post_write(pair, 1, 8), 0);
+        while (rdma_cq_poll(pair->side[0].cq, &wc, 1) == 0 && host_now_ns() < end_ns)
+            host_dev_poll(dev);
+        if (atomic_load(&dev->is_aside))
+            return true;
+    }
+    return false;
+}
+
 static bool is_polled_soon(struct host_dev *dev)
 {
     for (uint64_t end_ns = host_now_ns() + 10 * SECOND; host_now_ns() < end_ns;) {
@@ -165,6 +181,41 @@ Test(progress, who_polls_in_vain_polls, .timeout = 60)
     pthread_barrier_wait(&held);
     pthread_join(holder, NULL);
     pthread_barrier_destroy(&held);
+    pair_close(&pair);
+}
+
+/* A program whose peer writes into its memory: it polls for its own completion and then looks there, where
+ * nobody but the thread can make the rounds. */
+Test(progress, who_pauses_soon_after_polling_has_to_poll_more_often, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct host_dev *dev = pair.side[0].dev;
+    unsigned wanted = atomic_load(&dev->polls_wanted);
+    for (uint64_t end_ns = host_now_ns() + 30 * SECOND; atomic_load(&dev->polls_wanted) <= 2 * wanted;) {
+        cr_assert_lt(host_now_ns(), end_ns, "the thread came back, and asks for no more polls");
+        cr_assert(is_aside_soon(&pair));
+        while (atomic_load(&dev->is_aside))
+            cr_assert_lt(host_now_ns(), end_ns, "the thread does not come back");
+    }
+    pair_close(&pair);
+}
+
+/* Who rings is preempted by the thread that it wakes, before it has said that it rang. */
+Test(progress, a_bell_of_somebody_who_has_not_said_so_yet_ends_one_sleep)
+{
+    struct pair pair;
+    uint64_t one = 1;
+    pair_open(&pair, true);
+    struct host_dev *dev = pair.side[0].dev;
+    while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
+        ;
+    cr_assert_eq(write(dev->doorbell_fd, &one, sizeof one), (ssize_t)sizeof one);
+    host_dev_wait(dev, 30 * SECOND);
+    host_dev_progress(dev);
+    uint64_t start_ns = host_now_ns();
+    host_dev_wait(dev, 5 * NS_PER_MS);
+    cr_assert_geq(host_now_ns() - start_ns, 5 * NS_PER_MS, "it is taken up by the round after the sleep");
     pair_close(&pair);
 }
 
@@ -257,6 +308,24 @@ Test(progress, a_late_round_sends_first_and_leaves_its_answer_to_the_next)
     cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 1);
     cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_not(host_dev_progress_late(pair.side[1].dev), "nothing is left to do");
+    pair_close(&pair);
+}
+
+/* A control call may destroy the queue pair that owes it. */
+Test(progress, what_a_late_round_left_leaves_before_a_control_call)
+{
+    struct pair pair;
+    struct nornic_wc wc;
+    pair_open(&pair, true);
+    while (host_dev_progress(pair.side[0].dev) || host_dev_progress(pair.side[1].dev))
+        ;
+    cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
+    cr_assert(host_dev_progress_late(pair.side[0].dev), "it has left");
+    cr_assert(host_dev_progress_late(pair.side[1].dev), "it has come");
+    host_dev_lock(pair.side[1].dev);
+    host_dev_unlock(pair.side[1].dev);
+    host_dev_progress_late(pair.side[0].dev);
+    cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 1, "its acknowledgement has come");
     pair_close(&pair);
 }
 
