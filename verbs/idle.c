@@ -2,7 +2,7 @@
 #include "verbs/idle.h"
 
 #define LATE_ANSWERS 4u  /* make hasty */
-#define TRY_AGAIN    64u /* and as many make patient for one */
+#define TRY_AGAIN    64u /* make patient for one answer */
 
 static unsigned patience(unsigned late)
 {
@@ -21,7 +21,7 @@ bool verbs_idle_count(struct verbs_idle *idle, bool found)
     if (polls >= wanted)
         late = late < TRY_AGAIN ? late + 1 : LATE_ANSWERS - 1;
     else if (polls > 0)
-        late = 0;
+        late /= 2;
     atomic_store_explicit(&idle->late, late, memory_order_relaxed);
     atomic_store_explicit(&idle->polls, 0, memory_order_relaxed);
     return false;

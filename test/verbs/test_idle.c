@@ -44,12 +44,45 @@ Test(idle, whose_answers_come_once_it_is_given_away_gives_it_away_soon)
     cr_expect_eq(polls_until_given(), VERBS_IDLE_HASTY);
 }
 
-Test(idle, an_answer_in_time_makes_patient_again)
+static void answers_in_time(unsigned times)
 {
-    answers_late(ENOUGH);
-    cr_assert_not(verbs_idle_count(&idle, false));
-    cr_assert_not(verbs_idle_count(&idle, true));
+    for (unsigned i = 0; i < times; i++) {
+        cr_assert_not(verbs_idle_count(&idle, false));
+        cr_assert_not(verbs_idle_count(&idle, true));
+    }
+}
+
+Test(idle, answers_in_time_make_patient_again)
+{
+    answers_late(5 * ENOUGH);
+    answers_in_time(ENOUGH);
     cr_expect_eq(polls_until_given(), VERBS_IDLE_PATIENT);
+}
+
+/* The scheduler gave the processor away before the program did. */
+Test(idle, one_answer_in_time_does_not)
+{
+    answers_late(5 * ENOUGH);
+    answers_in_time(1);
+    cr_expect_eq(polls_until_given(), VERBS_IDLE_HASTY);
+}
+
+/* An answer of a peer elsewhere that takes more than a hasty program's patience is seen by a patient one. */
+Test(idle, what_was_in_time_for_who_was_patient_keeps_it_so)
+{
+    unsigned polls;
+    do {
+        polls = polls_until_given();
+        cr_assert_not(verbs_idle_count(&idle, true));
+        answers_late(1);
+    } while (polls != VERBS_IDLE_HASTY);
+    for (unsigned answers = 0; answers < 100; answers++) {
+        bool is_given = false;
+        for (polls = 0; polls < 2 * VERBS_IDLE_HASTY; polls++)
+            is_given = verbs_idle_count(&idle, false) || is_given;
+        cr_assert_not(verbs_idle_count(&idle, true));
+        cr_expect(!is_given || answers < 70, "given away at answer %u", answers);
+    }
 }
 
 /* What this program itself has sent, or has found at its first look, says nothing of anybody's processor. */
