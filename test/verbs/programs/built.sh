@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Sourced by run: programs that no package of Debian 12 has, whose source is fetched and built as it is (build/): fio
-# with its librpma engines, libfabric's fabtests, google/rdma-unit-test. By name only.
+# with its librpma engines, libfabric's fabtests, MPICH over libfabric, google/rdma-unit-test. By name only.
 # shellcheck shell=bash
 begin built
 
@@ -92,6 +92,31 @@ while IFS='|' read -r provider line; do
     read -ra words <<<"$line"
     fabtest "$provider" "${words[@]}" </dev/null
 done < <(fabtests_table)
+
+# --- MPICH over libfabric, whose RDM endpoints are made of verbs' connected ones: on one host, where ranks have no
+# other way to each other either, and on two (see mpi.sh) ---
+
+# mpich_ofi NAME PATTERN HOW HYDRA-OPTION...: mpi.c by `alone` or `two_hosts`. Exit status 1: it was not run
+mpich_ofi() {
+    local name=$1 pattern=$2 how=$3 more=()
+    wanted "$name" more || return
+    shift 3
+    build_it "$name" mpich || return
+    if [ ! -d "$tmp/mpich_ofi" ]; then
+        mkdir "$tmp/mpich_ofi"
+        cp "$built/bin/mpiexec.hydra" "$built/bin/hydra_pmi_proxy" "$tmp/mpich_ofi"
+        "$built/bin/mpicc" -O2 -Wall -Wextra -Wno-stringop-overflow -o "$tmp/mpich_ofi/mpi" test/verbs/programs/mpi.c
+        chmod -R 755 "$tmp/mpich_ofi"
+    fi
+    [ "$how" = alone ] || more=(more --)
+    $how "$name" "$pattern" "${more[@]}" "$tmp/mpich_ofi/mpiexec.hydra" -genv FI_PROVIDER 'verbs;ofi_rxm' "$@" \
+        "$tmp/mpich_ofi/mpi"
+}
+mpich_ofi built_mpich_ofi_2 'mpi: 2 ranks on 1 host, .* all data right' alone \
+    -genv NORNIC_CAPTURE "$tmp/captures/mpich_ofi.%p" -n 2 &&
+    wire capture_built_mpich_ofi_2 "$tmp/captures/mpich_ofi"
+mpich_ofi built_mpich_ofi_8 'mpi: 8 ranks on 1 host, .* all data right' alone -n 8
+mpich_ofi built_mpich_ofi_hosts 'mpi: 4 ranks on 2 hosts, .* all data right' two_hosts "${mpich_to_far[@]}"
 
 # --- google/rdma-unit-test: every case, each as the table says ---
 
