@@ -184,6 +184,34 @@ Test(progress, who_polls_in_vain_polls, .timeout = 60)
     pair_close(&pair);
 }
 
+/* Another thread of the program has read the clock later, and has counted first. */
+Test(progress, two_that_poll_at_once_both_poll)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct host_dev *dev = pair.side[0].dev;
+    atomic_store(&dev->polls, 10);
+    atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND);
+    host_dev_poll(dev);
+    cr_expect_eq(atomic_load(&dev->polls), 11);
+    pair_close(&pair);
+}
+
+/* Who sleeps until something comes may end after it, and nobody acknowledges it then (host/later.h). */
+Test(progress, who_sleeps_has_to_poll_as_often_again, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct host_dev *dev = pair.side[0].dev;
+    cr_assert(is_polled_soon(dev));
+    host_dev_take_back(dev);
+    atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND); /* without a pause */
+    host_dev_poll(dev);
+    cr_expect_not(atomic_load(&dev->is_polled));
+    cr_expect_eq(atomic_load(&dev->polls), 1);
+    pair_close(&pair);
+}
+
 /* A program whose peer writes into its memory: it polls for its own completion and then looks there, where
  * nobody but the thread can make the rounds. */
 Test(progress, who_pauses_soon_after_polling_has_to_poll_more_often, .timeout = 60)
