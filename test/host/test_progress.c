@@ -144,17 +144,13 @@ static bool makes_rounds(struct host_dev *dev)
 Test(progress, rounds_that_take_long_are_no_pause_of_who_polls, .timeout = 60)
 {
     struct pair pair;
-    pair_open(&pair, false);
+    pair_open(&pair, true);
     struct host_dev *dev = pair.side[0].dev;
-    host_dev_lock(dev);
     as_it_was = slow = *dev->drive;
     slow.take_in = take_in_slowly;
-    dev->drive = &slow;
-    host_dev_unlock(dev);
+    dev->drive = &slow; /* before there is a thread, which reads it without the lock */
+    cr_assert_eq(host_dev_thread_start(dev), 0);
     cr_expect(makes_rounds(dev));
-    host_dev_lock(dev);
-    dev->drive = &as_it_was;
-    host_dev_unlock(dev);
     pair_close(&pair);
 }
 
