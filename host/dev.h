@@ -130,8 +130,8 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);
-/* One that sends first: what has to be sent for what comes (acknowledgements) waits for the next round, or for
- * whoever next takes the lock by host_dev_lock(). */
+/* One that sends first: what has to be sent for what comes (acknowledgements) waits for the next round, or
+ * for whoever next takes the lock by host_dev_lock(). */
 bool host_dev_round_late(struct host_dev *dev);
 
 /* Sends what waits, as far as the port takes it now; the caller holds the lock. For last words: who says them
