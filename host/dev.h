@@ -103,7 +103,7 @@ struct host_dev {
     atomic_uint polls;          /* of it in a row, up to polls_wanted */
     atomic_uint polls_wanted;
     atomic_bool is_polled; /* there were as many */
-    atomic_bool is_aside;  /* the thread stands aside for it, and no doorbell wakes it */
+    atomic_bool is_aside;  /* the thread stands aside for it, and is none of the sleepers */
     pthread_t thread;
     atomic_bool is_stopping;
 };

@@ -6,11 +6,14 @@
  * and end (fio's rdma engine does, without a call that would take the lock): the acknowledgement that it owed
  * is then never sent, and its peer's last request ends with RETRY_EXC_ERR. An adapter has no such moment.
  *
- * Not so in rounds that leave the answer to their caller's next one: host_dev_progress_late(), and
- * host_dev_progress_for() where something has completed, give the lock back, and tell, with the
- * acknowledgement unsent. Their callers drive the device themselves (cli/node/cq.c, sock/ports.c) and come
- * back until nothing is left to do, before they end; until then the device's deadline is 0, so that its
- * thread, if it has one, sends it, too. No call of libibverbs makes such a round.
+ * Not so in rounds that leave the answer to their caller's next one: host_dev_progress_late(),
+ * host_dev_progress_for() where something has completed, and host_dev_poll() of a program that polls round
+ * after round, give the lock back, and tell, with the acknowledgement unsent. The callers of the first two
+ * drive the device themselves (cli/node/cq.c, sock/ports.c) and come back until nothing is left to do, before
+ * they end; until then the device's deadline is 0, so that its thread, if it has one, sends it, too. Of a
+ * program that polls nobody knows whether it comes back: what the last round left leaves in its next one, or
+ * before its next control call (host_dev_lock()), or at exit() (verbs/context.c), or when the thread next
+ * looks, within half a millisecond. Who ends by _exit() or a signal before that has not acknowledged.
  * Internal to host/. */
 #ifndef NORNIC_HOST_LATER_H
 #define NORNIC_HOST_LATER_H

@@ -3,13 +3,14 @@
  *
  * A program that polls round after round makes the rounds itself: it has what it waits for without another
  * thread between, and where there are fewer processors than threads that is milliseconds. The thread stands
- * aside then, in a sleep that only host_dev_take_back() and the device's end cut short: a doorbell would
- * cost who polls a system call for each post. It looks every ASIDE_NS whether that goes on, less often the
- * longer it does, and a pause of POLL_GAP_NS ends it: a program that looks at its memory instead of its queue
- * (whose peer writes) makes no rounds. So it has to poll POLLS_UNTIL_ASIDE times in a row first, and more
- * often each time that this was soon followed by a pause: a program that does both by turns would wait for
- * the thread's next look again and again. The pause is from the end of one round to the beginning of the
- * next: a round that sends long trains takes longer by itself.
+ * aside then, and is none of the sleepers: a doorbell would cost who polls a system call for each post. What
+ * cuts that short is host_dev_take_back(), the device's end, and a doorbell for another one that sleeps. It
+ * looks every ASIDE_NS whether that goes on, less often the longer it does, and a pause of POLL_GAP_NS ends
+ * it: a program that looks at its memory instead of its queue (whose peer writes) makes no rounds. So it has
+ * to poll POLLS_UNTIL_ASIDE times in a row first, and more often each time that this was soon followed by a
+ * pause: a program that does both by turns would wait for the thread's next look again and again. The pause
+ * is from the end of one round to the beginning of the next: a round that sends long trains takes longer by
+ * itself.
  *
  * A round of a program that is known to come back sends before it receives: what is to be said of what comes,
  * an acknowledgement, leaves in the next round, with what the program posts in between.
@@ -33,11 +34,17 @@
 #define SOON_NS           (2 * NS_PER_MS) /* a pause after less of it asks for more polls next time */
 #define LATELY_NS         NS_PER_MS       /* who polled since then may be about to run here */
 
+/* Less than nothing where another thread has polled since `now_ns` was read. */
+static int64_t unpolled_ns(struct host_dev *dev, uint64_t now_ns)
+{
+    return (int64_t)(now_ns - atomic_load_explicit(&dev->polled_ns, memory_order_relaxed));
+}
+
 /* A poll counts whether or not it gets the lock: of a thread that makes round after round there is little
  * left for who tries. Of two that count at once one may be lost. */
 static void count_poll(struct host_dev *dev, uint64_t now_ns)
 {
-    bool goes_on = now_ns - atomic_load_explicit(&dev->polled_ns, memory_order_relaxed) < POLL_GAP_NS;
+    bool goes_on = unpolled_ns(dev, now_ns) < (int64_t)POLL_GAP_NS;
     unsigned polls = atomic_load_explicit(&dev->polls, memory_order_relaxed);
     unsigned wanted = atomic_load_explicit(&dev->polls_wanted, memory_order_relaxed);
     polls = goes_on ? polls + (polls < wanted) : 0;
@@ -64,17 +71,14 @@ bool host_dev_poll(struct host_dev *dev)
     return did;
 }
 
+/* Who sleeps between polls has to poll as often again: he may end after any completion (host/later.h). */
 void host_dev_take_back(struct host_dev *dev)
 {
+    atomic_store_explicit(&dev->polls, 0, memory_order_relaxed);
     if (!atomic_exchange(&dev->is_polled, false))
         return;
     if (atomic_load(&dev->is_aside))
         host_dev_ring(dev);
-}
-
-static uint64_t unpolled_ns(struct host_dev *dev)
-{
-    return host_now_ns() - atomic_load_explicit(&dev->polled_ns, memory_order_relaxed);
 }
 
 /* Whether a program makes the rounds now. */
@@ -83,7 +87,7 @@ static bool makes_rounds(struct host_dev *dev)
     if (!atomic_load_explicit(&dev->is_polled, memory_order_relaxed))
         return false;
     return atomic_load_explicit(&dev->is_polling, memory_order_acquire) ||
-           (int64_t)unpolled_ns(dev) < (int64_t)POLL_GAP_NS;
+           unpolled_ns(dev, host_now_ns()) < (int64_t)POLL_GAP_NS;
 }
 
 /* Returns whether somebody rang. */
@@ -117,7 +121,7 @@ static void stand_aside(struct host_dev *dev)
 static uint64_t spin_ns(struct host_dev *dev)
 {
     bool is_its_cpu = atomic_load_explicit(&dev->polled_cpu, memory_order_relaxed) == sched_getcpu();
-    return is_its_cpu && unpolled_ns(dev) < LATELY_NS ? 0 : HOST_WORKER_SPIN_NS;
+    return is_its_cpu && unpolled_ns(dev, host_now_ns()) < (int64_t)LATELY_NS ? 0 : HOST_WORKER_SPIN_NS;
 }
 
 static void *run(void *arg)

@@ -49,11 +49,9 @@ struct ring {
     _Atomic bool receiver_gone;
 };
 
-enum bell_state { BELL_ARMED, BELL_RINGING, BELL_RUNG };
-
-/* BELL_RUNG: the descriptor is readable. BELL_RINGING: it is about to be, and must not be drained. */
+/* `is_rung`: the descriptor is readable, or whoever rings is about to make it so. */
 struct bell {
-    alignas(CACHE_LINE) _Atomic int state;
+    alignas(CACHE_LINE) _Atomic bool is_rung;
     int fd;
 };
 
@@ -76,25 +74,22 @@ struct link {
     _Atomic int open_ends;
 };
 
+/* The write is the last step: it may wake the owner in the place of the thread that rings, and all that is
+ * left to do then waits for the owner to sleep again. */
 static void bell_ring(struct bell *bell)
 {
-    int armed = BELL_ARMED;
-    if (atomic_load(&bell->state) != BELL_ARMED ||
-        !atomic_compare_exchange_strong(&bell->state, &armed, BELL_RINGING))
-        return;
-    /* Cannot fail: the counter is 0 or 1 and far from its limit. */
-    eventfd_write(bell->fd, 1);
-    atomic_store(&bell->state, BELL_RUNG);
+    if (!atomic_load(&bell->is_rung) && !atomic_exchange(&bell->is_rung, true))
+        eventfd_write(bell->fd, 1); /* cannot fail: the counter is 0, and far from its limit */
 }
 
-/* Whether the bell was silenced now; then its owner must look once more. */
+/* Whether the bell was silenced now; then its owner must look once more. Not while the write is still to
+ * come, which would make it readable for good. */
 static bool bell_arm(struct bell *bell)
 {
-    if (atomic_load_explicit(&bell->state, memory_order_acquire) != BELL_RUNG)
-        return false;
     eventfd_t count;
-    eventfd_read(bell->fd, &count);
-    atomic_store(&bell->state, BELL_ARMED);
+    if (!atomic_load_explicit(&bell->is_rung, memory_order_acquire) || eventfd_read(bell->fd, &count) < 0)
+        return false;
+    atomic_store(&bell->is_rung, false);
     return true;
 }
 

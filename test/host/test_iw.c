@@ -21,6 +21,14 @@ static void fill(struct iw_end *e, size_t at, size_t len_bytes)
         e->memory[at + i] = (uint8_t)(i * 7 + i / 251 + at);
 }
 
+/* What this thread has written is before what the device does from now on for its peer, and what that has
+ * done is before what this thread reads: ThreadSanitizer does not see what the kernel's TCP brings about. */
+static void agree_with(const struct iw_end *e)
+{
+    struct nornic_port_attr attr;
+    nornic_dev_query_port(e->dev, &attr, sizeof attr); /* takes the device's lock */
+}
+
 /* --- what it is --- */
 
 Test(iw, a_device_says_that_it_is_an_rnic)
@@ -196,6 +204,7 @@ Test(iw, atomics_and_immediate_data)
     target = (void *)(ends[1].memory + 64);
     original = (void *)ends[0].memory;
     *target = 40;
+    agree_with(&ends[1]);
     struct nornic_send_wr wr = iw_wr(NORNIC_WR_ATOMIC_FETCH_AND_ADD, &ends[0], &ends[1], &sge, 0, 64, 8);
     wr.compare_add = 2;
     iw_post(&ends[0], &wr);
@@ -207,6 +216,7 @@ Test(iw, atomics_and_immediate_data)
     iw_post(&ends[0], &wr);
     cr_assert_eq(iw_wait(&ends[0]).status, NORNIC_WC_SUCCESS);
     cr_expect_eq(*original, 42);
+    agree_with(&ends[1]);
     cr_expect_eq(*target, 4711);
     fill(&ends[0], 100, 100);
     iw_post_recv(&ends[1], 0, 0);
@@ -285,6 +295,7 @@ Test(iw, a_request_without_depths_is_accepted_with_the_most)
                   event->responder_resources, event->initiator_depth);
         nornic_cm_ack_event(event);
         fill(&ends[i], 0, 1000);
+        agree_with(&ends[i]);
     }
     for (int i = 0; i < 2; i++) {
         struct nornic_send_wr wr =

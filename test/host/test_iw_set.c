@@ -156,6 +156,20 @@ Test(iw_set, a_round_behind_a_sleep_need_not_ask)
     close_dev(dev);
 }
 
+/* Who rings is preempted by the thread that it wakes, before it has said that it rang. */
+Test(iw_set, a_bell_of_somebody_who_has_not_said_so_yet_ends_one_sleep)
+{
+    struct nornic_dev *dev = open_dev();
+    const struct bell bell = {.socket = {.fd = dev->host->doorbell_fd}};
+    ring(&bell);
+    host_dev_wait(dev->host, LONG_NS);
+    nornic_dev_progress(dev);
+    uint64_t start_ns = host_now_ns();
+    host_dev_wait(dev->host, 5 * NS_PER_MS);
+    cr_expect_geq(host_now_ns() - start_ns, 5 * NS_PER_MS, "it is taken up by the round after the sleep");
+    close_dev(dev);
+}
+
 static struct rdma_timer due;
 
 /* From now on the device's next round is due. */

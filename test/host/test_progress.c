@@ -144,17 +144,13 @@ static bool makes_rounds(struct host_dev *dev)
 Test(progress, rounds_that_take_long_are_no_pause_of_who_polls, .timeout = 60)
 {
     struct pair pair;
-    pair_open(&pair, false);
+    pair_open(&pair, true);
     struct host_dev *dev = pair.side[0].dev;
-    host_dev_lock(dev);
     as_it_was = slow = *dev->drive;
     slow.take_in = take_in_slowly;
-    dev->drive = &slow;
-    host_dev_unlock(dev);
+    dev->drive = &slow; /* before there is a thread, which reads it without the lock */
+    cr_assert_eq(host_dev_thread_start(dev), 0);
     cr_expect(makes_rounds(dev));
-    host_dev_lock(dev);
-    dev->drive = &as_it_was;
-    host_dev_unlock(dev);
     pair_close(&pair);
 }
 
@@ -181,6 +177,34 @@ Test(progress, who_polls_in_vain_polls, .timeout = 60)
     pthread_barrier_wait(&held);
     pthread_join(holder, NULL);
     pthread_barrier_destroy(&held);
+    pair_close(&pair);
+}
+
+/* Another thread of the program has read the clock later, and has counted first. */
+Test(progress, two_that_poll_at_once_both_poll)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct host_dev *dev = pair.side[0].dev;
+    atomic_store(&dev->polls, 10);
+    atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND);
+    host_dev_poll(dev);
+    cr_expect_eq(atomic_load(&dev->polls), 11);
+    pair_close(&pair);
+}
+
+/* Who sleeps until something comes may end after it, and nobody acknowledges it then (host/later.h). */
+Test(progress, who_sleeps_has_to_poll_as_often_again, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct host_dev *dev = pair.side[0].dev;
+    cr_assert(is_polled_soon(dev));
+    host_dev_take_back(dev);
+    atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND); /* without a pause */
+    host_dev_poll(dev);
+    cr_expect_not(atomic_load(&dev->is_polled));
+    cr_expect_eq(atomic_load(&dev->polls), 1);
     pair_close(&pair);
 }
 

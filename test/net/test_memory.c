@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* CPU_SET() */
 #include "net/memory.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -261,6 +263,52 @@ Test(memory, two_threads_take_turns_and_no_wake_up_is_lost, .timeout = 60)
 {
     struct talker t[2] = {{.frames = 1000, .window = 1}, {.frames = 1000, .window = 0}};
     run_talkers(t);
+}
+
+static void stay_on_first_cpu(void)
+{
+    cpu_set_t allowed, one;
+    unsigned cpu = 0;
+    cr_assert_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    while (!CPU_ISSET(cpu, &allowed))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+static void *send_one(void *port)
+{
+    send_counted(port, 0, 1);
+    return NULL;
+}
+
+/* The receiver runs as soon as the bell is rung, before the sender can do anything more; if the descriptor
+ * stayed readable, each of its sleeps would end at once and keep the sender from it. */
+Test(memory, who_is_woken_in_the_senders_place_silences_the_bell)
+{
+    struct net_port *ends[2];
+    const struct sched_param first = {.sched_priority = 1}, usual = {.sched_priority = 0};
+    pthread_t sender;
+    pthread_attr_t attr;
+    uint32_t received = 0;
+    stay_on_first_cpu();
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        cr_skip("needs the right to run before others");
+    cr_assert_eq(net_memory_pair(MTU, 4, ends), 0);
+    pthread_attr_init(&attr);
+    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+    pthread_attr_setschedparam(&attr, &usual);
+    cr_assert_eq(pthread_create(&sender, &attr, send_one, ends[0]), 0);
+    struct pollfd bell = {.fd = net_port_fd(ends[1]), .events = POLLIN};
+    cr_assert_eq(poll(&bell, 1, 30000), 1);
+    cr_assert_eq(receive_counted(ends[1], &received, 1), 1);
+    cr_assert_eq(receive_counted(ends[1], &received, 1), 0);
+    cr_expect_not(is_readable(ends[1]));
+    pthread_join(sender, NULL);
+    pthread_attr_destroy(&attr);
+    close_both(ends);
 }
 
 /* --- trains --- */
