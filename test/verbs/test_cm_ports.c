@@ -270,6 +270,21 @@ Test(cm_ports_iwarp, a_port_that_a_program_of_tcp_has_is_refused)
     rdma_destroy_id(listener);
 }
 
+/* What tells TCP connections apart are both ends; over RoCE a port is no more than what the peer is told. */
+Test(cm_ports_iwarp, to_one_peer_one_connection_of_a_port)
+{
+    struct rdma_cm_id *listener = listening(PEER), *first = sharing(MINE), *second = sharing(MINE);
+    resolve(first, 0, PEER);
+    resolve(second, 0, PEER);
+    cr_assert_eq(rdma_connect(first, NULL), 0);
+    next(RDMA_CM_EVENT_CONNECT_REQUEST);
+    cr_expect_eq(rdma_connect(second, NULL), -1);
+    cr_expect_eq(errno, EADDRNOTAVAIL);
+    end(second);
+    end(first);
+    rdma_destroy_id(listener);
+}
+
 /* An endpoint, and so a synchronous id, whose source is named; its peer is asked in vain. */
 Test(cm_ports, an_endpoint_connects_from_its_source)
 {
