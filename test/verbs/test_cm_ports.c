@@ -192,19 +192,19 @@ static void connect_from_what_it_names(void)
 /* Each to another peer. */
 static void connect_two_from_one_port(void)
 {
-    struct rdma_cm_id *listeners[2] = {listening(PEER), listening(OTHER)}, *ids[2];
+    struct rdma_cm_id *listeners[2] = {listening(PEER), listening(OTHER)}, *ids[2], *requests[2];
     for (unsigned i = 0; i < 2; i++)
         ids[i] = sharing(MINE);
     for (unsigned i = 0; i < 2; i++) {
         resolve(ids[i], 0, i ? OTHER : PEER);
         cr_assert_eq(rdma_connect(ids[i], NULL), 0);
-        struct rdma_cm_id *request = next(RDMA_CM_EVENT_CONNECT_REQUEST);
-        cr_expect_eq(ntohs(rdma_get_dst_port(request)), MINE);
-        cr_expect_eq(ntohs(rdma_get_src_port(request)), i ? OTHER : PEER);
-        rdma_destroy_id(request);
-        next(RDMA_CM_EVENT_REJECTED);
+        requests[i] = next(RDMA_CM_EVENT_CONNECT_REQUEST);
+        cr_expect_eq(ntohs(rdma_get_dst_port(requests[i])), MINE);
+        cr_expect_eq(ntohs(rdma_get_src_port(requests[i])), i ? OTHER : PEER);
     }
     for (unsigned i = 0; i < 2; i++) {
+        rdma_destroy_id(requests[i]);
+        next(RDMA_CM_EVENT_REJECTED);
         end(ids[i]);
         rdma_destroy_id(listeners[i]);
     }
