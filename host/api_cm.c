@@ -151,6 +151,12 @@ void nornic_cm_id_set_patience(struct nornic_cm_id *id, uint64_t patience_ns)
     pthread_mutex_unlock(&id->lock);
 }
 
+int nornic_cm_id_set_src_port(struct nornic_cm_id *id, uint16_t port)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, id->iw ? host_iw_cm_set_src_port(id->iw, port) : host_cm_set_src_port(id->host, port));
+}
+
 void nornic_cm_id_endpoints(struct nornic_cm_id *id, struct nornic_cm_endpoints *out)
 {
     struct roce_cm_endpoints ends;

@@ -49,6 +49,8 @@ void host_cm_id_set_ctx(struct host_cm_id *id, void *ctx);
 int host_cm_set_qp_type(struct host_cm_id *id, enum nornic_qp_type type);
 /* As nornic_cm_id_set_patience(). */
 void host_cm_set_patience(struct host_cm_id *id, uint64_t patience_ns);
+/* As nornic_cm_id_set_src_port(). */
+int host_cm_set_src_port(struct host_cm_id *id, uint16_t port);
 
 /* What it is bound and connected to; zero before it is known. */
 void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints *out);

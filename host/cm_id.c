@@ -100,6 +100,7 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
     if (id->step == HOST_CM_ADDR_RESOLVED || id->step == HOST_CM_ROUTE_RESOLVED) {
         const struct nornic_gid *gid = roce_dev_gid_get(id->cm->dev->engine, id->route.path.av.sgid_index);
         out->local = gid ? gid->addr : (struct nornic_addr){{0}};
+        out->local_port = id->route.src_port;
         out->remote = id->route.path.av.dgid;
         out->remote_port = id->route.dst_port;
         out->path = id->route.path;
@@ -118,6 +119,15 @@ void host_cm_set_patience(struct host_cm_id *id, uint64_t patience_ns)
     begin(id);
     roce_cm_id_set_patience(id->engine, patience_ns);
     end(id, 0);
+}
+
+int host_cm_set_src_port(struct host_cm_id *id, uint16_t port)
+{
+    begin(id);
+    int err = id->step == HOST_CM_IDLE ? 0 : -EINVAL;
+    if (!err)
+        id->route.src_port = port;
+    return end(id, err);
 }
 
 int host_cm_resolve_route(struct host_cm_id *id)

@@ -164,6 +164,7 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
     id->query = plan->query;
     id->record = record;
     id->route = (struct roce_cm_route){.path = host_cm_path((unsigned)sgid_index, dst, &plan->mac),
+                                       .src_port = id->route.src_port,
                                        .dst_port = to->dst_port,
                                        .mtu_bytes = plan->mtu_bytes};
     if (!id->query) {

@@ -65,6 +65,7 @@ struct host_iw_conn {
     bool is_fin_near;         /* a FIN, or an error, is in the socket: it is read until that comes */
     bool has_fin;             /* of the peer */
     bool is_shut;             /* our half has ended */
+    bool is_port_named;       /* by the program: another one of the id would come from the same */
     unsigned look;            /* what the CM was last told of */
     bool ends_are_known;      /* the CM's: it has asked the kernel for them */
     struct host_iw_qp *qp;    /* NULL: a responder's set-up, before there is one; or it is gone */

@@ -199,6 +199,16 @@ void host_iw_cm_set_patience(struct host_iw_id *id, uint64_t patience_ns)
     host_dev_unlock(id->cm->iw->dev);
 }
 
+int host_iw_cm_set_src_port(struct host_iw_id *id, uint16_t port)
+{
+    host_dev_lock(id->cm->iw->dev);
+    int err = id->step == HOST_IW_IDLE ? 0 : -EINVAL;
+    if (!err)
+        id->src_port = port;
+    host_dev_unlock(id->cm->iw->dev);
+    return err;
+}
+
 void host_iw_cm_id_endpoints(const struct host_iw_id *id, struct nornic_cm_endpoints *out)
 {
     host_dev_lock(id->cm->iw->dev);
@@ -254,7 +264,7 @@ static int advance(struct host_iw_id *id, enum host_iw_step from, enum host_iw_s
 int host_iw_cm_resolve_addr(struct host_iw_id *id, const struct nornic_addr *src,
                             const struct nornic_addr *dst, uint16_t dst_port, struct nornic_error *why)
 {
-    struct nornic_cm_endpoints ends = {.remote = *dst, .remote_port = dst_port};
+    struct nornic_cm_endpoints ends = {.remote = *dst, .local_port = id->src_port, .remote_port = dst_port};
     int err = find_source(id->cm->iw, src, dst, &ends.local, why);
     if (err)
         return err;

@@ -40,6 +40,8 @@ void *host_iw_cm_id_ctx(const struct host_iw_id *id);
 void host_iw_cm_id_set_ctx(struct host_iw_id *id, void *ctx);
 /* As nornic_cm_id_set_patience(). */
 void host_iw_cm_set_patience(struct host_iw_id *id, uint64_t patience_ns);
+/* As nornic_cm_id_set_src_port(). */
+int host_iw_cm_set_src_port(struct host_iw_id *id, uint16_t port);
 void host_iw_cm_id_endpoints(const struct host_iw_id *id, struct nornic_cm_endpoints *out);
 
 /* Which of the device's addresses to connect from; ADDR_RESOLVED follows. As host_cm_resolve_addr(), but that

@@ -27,13 +27,15 @@ static int open_socket(const struct host_iw_id *id, int *out, int *refusal)
     const struct nornic_cm_endpoints *ends = &id->ends;
     const int on = 1;
     union net_sockaddr from, to;
-    socklen_t from_bytes = net_sockaddr_set(&from, &ends->local, 0, iw->interface.index);
+    socklen_t from_bytes = net_sockaddr_set(&from, &ends->local, id->src_port, iw->interface.index);
     socklen_t to_bytes = net_sockaddr_set(&to, &ends->remote, ends->remote_port, iw->interface.index);
     int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on); /* the port is chosen by both ends */
+    if (id->src_port) /* for several, each to another peer; and again at once where nobody listened */
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     host_iw_set_tcp(fd, &id->tcp);
     int err = 0;
     if (bind(fd, &from.any, from_bytes) < 0 || (connect(fd, &to.any, to_bytes) < 0 && errno != EINPROGRESS))
@@ -63,6 +65,7 @@ int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp)
         return -ENOMEM;
     id->conn = conn;
     conn->owner = id;
+    conn->is_port_named = id->src_port != 0;
     host_iw_cm_join(conn, qp);
     if (refusal)
         host_iw_conn_close(conn, false, -refusal);

@@ -42,6 +42,7 @@ struct host_iw_id {
     bool has_stood;            /* ESTABLISHED was told */
     struct host_iw_conn *conn; /* NULL: none yet, or none any more */
     struct nornic_cm_endpoints ends;
+    uint16_t src_port;                      /* to connect from; 0: one that the kernel chooses */
     uint8_t ird, ord;                       /* to connect with */
     uint64_t patience_ns, patient_until_ns; /* host_iw_cm_set_patience() */
     uint64_t again_ns;                      /* when to ask again where nobody listened; 0: that is not so */

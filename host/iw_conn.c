@@ -206,6 +206,12 @@ static unsigned look_of(const struct host_iw_conn *conn)
            (iwarp_setup_output(setup, &left_bytes) ? 1u << 12 : 0);
 }
 
+/* Another one, with revision 1 of MPA, is to come from the same port: that has to be free at once. */
+static bool is_port_wanted(const struct host_iw_conn *conn)
+{
+    return conn->is_port_named && conn->qp && iwarp_qp_may_fall_back(conn->qp->engine);
+}
+
 void host_iw_conn_settle(struct host_iw_conn *conn)
 {
     if (conn->tcp == HOST_IW_CLOSED)
@@ -219,7 +225,7 @@ void host_iw_conn_settle(struct host_iw_conn *conn)
         conn->is_shut = true;
         break;
     case IWARP_TCP_CLOSE:
-        host_iw_conn_close(conn, false, 0);
+        host_iw_conn_close(conn, is_port_wanted(conn), 0);
         return;
     case IWARP_TCP_RESET:
         host_iw_conn_close(conn, true, -ECONNRESET);

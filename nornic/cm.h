@@ -112,6 +112,11 @@ int nornic_cm_id_set_qp_type(struct nornic_cm_id *id, enum nornic_qp_type type);
 #define NORNIC_CM_ASK_AGAIN_NS UINT64_C(10000000)
 void nornic_cm_id_set_patience(struct nornic_cm_id *id, uint64_t patience_ns);
 
+/* The port that an id connects from, which its peer is told: RoCE writes it into the request (ROCE-CM-61),
+ * over iWARP it is that of the TCP connection, and where somebody has that, nornic_cm_id_connect() says so.
+ * 0, as of every new id: one that is drawn. Before its address is resolved. 0, or -EINVAL: it is in use. */
+int nornic_cm_id_set_src_port(struct nornic_cm_id *id, uint16_t port);
+
 /* What an id is bound and connected to; zero before it is known. */
 struct nornic_cm_endpoints {
     struct nornic_addr local, remote;
@@ -149,7 +154,9 @@ int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
  * param->qp_num, as nornic_cm_id_qp_attr() has it. The queue pair,
  * of the CM's device, goes to INIT now, to RTR and RTS when the peer has answered, to ERR when the connection
  * ends. Then comes ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL
- * (state, values) or -EADDRINUSE: a connection of this queue pair is still in TIMEWAIT. */
+ * (state, values) or -EADDRINUSE: a connection of this queue pair is still in TIMEWAIT. Over iWARP, of the
+ * port of nornic_cm_id_set_src_port(): -EADDRINUSE, somebody has it and does not share; -EADDRNOTAVAIL, a
+ * connection from it to this peer is still there; -EACCES, it needs privilege. */
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,
                          const struct nornic_conn_param *param);
 

@@ -64,6 +64,11 @@ struct cma_id {
     bool has_made_srq_cq;
     bool has_tos, has_ack_timeout; /* rdma_set_option(): of the connection that will be made */
     uint8_t tos, ack_timeout;
+    /* What it is bound to; under the lock: verbs/cm/ports.c. */
+    struct nornic_addr bound_addr;
+    uint16_t bound_port; /* that it listens to or connects from; 0: it is not bound */
+    bool shares_port;    /* with others that do */
+    LIST_ENTRY(cma_id) of_bound;
     struct ibv_qp_init_attr *ep_attr; /* rdma_create_ep(), passive: for the queue pairs of requests */
     struct ibv_sa_path_rec path;      /* what route.path_rec points to */
     const void *ep_data;              /* rdma_create_ep(), active: private data to connect with, malloc()ed */
@@ -147,6 +152,21 @@ int cma_complete(struct cma_id *id);
 bool cma_meet(struct cma_id *id);
 void cma_part(struct cma_id *id);
 
+/* --- verbs/cm/ports.c --- */
+
+/* Binds an id that is not bound to a port of an address; *port 0: one is drawn, and written there. 0,
+ * EADDRINUSE, EADDRNOTAVAIL (somebody is bound to the port at all addresses, or this is for all and somebody
+ * has it at one), or an errno value of drawing. All take the lock. */
+int cma_port_take(struct cma_id *id, const struct nornic_addr *addr, uint16_t *port);
+/* Whether the id shares its port with others that do: RDMA_OPTION_ID_REUSEADDR. 0; or EINVAL: it listens, or
+ * is bound and would share no longer. */
+int cma_port_share(struct cma_id *id, bool shares);
+/* Shares it no longer: to listen. 0, also of one that is not bound; or EADDRINUSE or EADDRNOTAVAIL: others
+ * have it, too. */
+int cma_port_own(struct cma_id *id);
+/* Nothing where it is not bound. */
+void cma_port_give_back(struct cma_id *id);
+
 /* --- verbs/cm/id.c --- */
 
 /* An id without device. NULL with errno. */
@@ -163,6 +183,8 @@ bool cma_addr_of(const struct sockaddr *from, struct nornic_addr *addr, uint16_t
 /* The way back, into at least a sockaddr_in6. */
 void cma_sockaddr_of(const struct nornic_addr *addr, uint16_t port, struct sockaddr *out);
 socklen_t cma_sockaddr_bytes(const struct sockaddr *addr);
+/* Changes its port. Whatever is not IPv6 is IPv4. */
+void cma_sockaddr_set_port(struct sockaddr *addr, uint16_t port);
 /* 0.0.0.0 or :: */
 bool cma_is_any(const struct nornic_addr *addr);
 /* Writes what the id's ends are now into its route. */

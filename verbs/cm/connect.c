@@ -41,12 +41,12 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
     bool is_named = is_bound && !cma_is_any(&addr) && cma_device_of(&addr);
     /* Who is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family). */
     bool is_v4 = is_bound && nornic_addr_is_v4_any(&addr);
-    int err = 0;
     if (!count || cma_need_own(id))
         return -1;
     if (id->num_listeners || id->nornic)
         return cma_fail(EINVAL, "the id is in use");
-    if (id->device)
+    int err = cma_port_own(id);
+    if (id->device && !err)
         err = listen_on(id, id->device, is_named || is_v4 ? &addr : NULL, &port, room);
     for (unsigned i = 0; !id->device && i < count && !err; i++)
         err = listen_on(id, &list[i], is_v4 ? &addr : NULL, &port, room);
@@ -55,10 +55,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
             nornic_cm_id_destroy(id->listeners[--id->num_listeners]);
         return cma_fail(err, "port %u cannot be listened on", port);
     }
-    if (base->route.addr.src_addr.sa_family == AF_INET6)
-        base->route.addr.src_sin6.sin6_port = htons(port);
-    else
-        base->route.addr.src_sin.sin_port = htons(port);
+    cma_sockaddr_set_port(&base->route.addr.src_addr, port);
     return 0;
 }
 

@@ -44,6 +44,14 @@ socklen_t cma_sockaddr_bytes(const struct sockaddr *addr)
     return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
+void cma_sockaddr_set_port(struct sockaddr *addr, uint16_t port)
+{
+    if (addr->sa_family == AF_INET6)
+        ((struct sockaddr_in6 *)(void *)addr)->sin6_port = htons(port);
+    else
+        ((struct sockaddr_in *)(void *)addr)->sin_port = htons(port);
+}
+
 bool cma_is_any(const struct nornic_addr *addr)
 {
     return nornic_addr_is_v4_any(addr) || nornic_addr_is_zero(addr);
@@ -57,9 +65,7 @@ void cma_show_ends(struct cma_id *id)
     struct rdma_addr *addr = &id->base.route.addr;
     nornic_cm_id_endpoints(id->nornic, &ends);
     if (!nornic_addr_is_zero(&ends.local)) {
-        /* who connects is shown the port that it asked for, though the REQ does not bear it */
-        cma_sockaddr_of(&ends.local, ends.local_port ? ends.local_port : ntohs(rdma_get_src_port(&id->base)),
-                        &addr->src_addr);
+        cma_sockaddr_of(&ends.local, ends.local_port, &addr->src_addr);
         memcpy(addr->addr.ibaddr.sgid.raw, ends.local.b, sizeof ends.local.b);
     }
     if (!nornic_addr_is_zero(&ends.remote)) {

@@ -101,6 +101,7 @@ static void destroy(struct cma_id *id, struct cma_queue *more)
         nornic_cm_id_destroy(id->nornic);
     for (unsigned i = 0; i < id->num_listeners; i++)
         nornic_cm_id_destroy(id->listeners[i]);
+    cma_port_give_back(id);
     leave_channel(id->base.channel, id->is_sync);
     free_groups(id);
     free(id->ep_attr);
@@ -112,8 +113,10 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 {
     struct cma_queue more = TAILQ_HEAD_INITIALIZER(more);
     struct cma_event *request;
-    if (cma_is_inherited(cma_id_of(id)))
+    if (cma_is_inherited(cma_id_of(id))) {
+        cma_port_give_back(cma_id_of(id));
         return 0;
+    }
     destroy(cma_id_of(id), &more);
     while ((request = TAILQ_FIRST(&more))) { /* nobody has seen these */
         TAILQ_REMOVE(&more, request, entry);
@@ -168,8 +171,8 @@ static int set_id_option(struct cma_id *id, int name, const void *value, size_t 
         return ENOSYS;
     if (!value || bytes != (is_flag ? sizeof(int) : sizeof(uint8_t)))
         return EINVAL;
-    if (is_flag) /* ports are nobody's until somebody listens, and each family has its own */
-        return 0;
+    if (is_flag) /* each family has its own ports in any case */
+        return name == RDMA_OPTION_ID_REUSEADDR ? cma_port_share(id, *(const int *)value) : 0;
     const uint8_t number = *(const uint8_t *)value;
     if (name == RDMA_OPTION_ID_TOS) {
         id->tos = number;

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "verbs/cm/cma.h"
 
@@ -15,22 +14,20 @@ static bool is_loopback(const struct nornic_addr *addr)
 
 /* --- bound --- */
 
-#define PORT_FIRST 32768 /* ports that are drawn, as those of sockets are */
-#define PORT_COUNT 28000
-
-/* Who binds to no port in particular may ask which it is before listening (qperf does), so it is drawn here.
- * Nobody has it yet: in the rare case that somebody else listens on it meanwhile, rdma_listen() fails.
- * 0 or -1. */
-static int draw_port(struct sockaddr *addr)
+/* Binds the id to what its source address is from now on. 0 or -1. */
+static int take_port(struct cma_id *id, const struct sockaddr *from)
 {
-    uint16_t drawn;
-    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
-        return cma_fail(errno, "the kernel has no random number");
-    drawn = htons((uint16_t)(PORT_FIRST + drawn % PORT_COUNT));
-    if (addr->sa_family == AF_INET6)
-        ((struct sockaddr_in6 *)(void *)addr)->sin6_port = drawn;
-    else
-        ((struct sockaddr_in *)(void *)addr)->sin_port = drawn;
+    struct sockaddr *shown = &id->base.route.addr.src_addr;
+    struct nornic_addr addr;
+    char text[NORNIC_ADDR_STR_SIZE];
+    uint16_t port;
+    (void)cma_addr_of(from, &addr, &port); /* it is IPv4 or IPv6 */
+    int err = cma_port_take(id, &addr, &port);
+    if (err)
+        return cma_fail(err, "port %u of %s cannot be had: another id is bound to it", port,
+                        nornic_addr_str(&addr, text));
+    memcpy(shown, from, cma_sockaddr_bytes(from));
+    cma_sockaddr_set_port(shown, port);
     return 0;
 }
 
@@ -45,8 +42,8 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
         return cma_fail(EAFNOSUPPORT, "an address that is neither IPv4 nor IPv6");
     if (cma_need_own(id))
         return -1;
-    if (id->nornic || id->num_listeners)
-        return cma_fail(EINVAL, "the id is in use");
+    if (id->nornic || id->num_listeners || id->bound_port)
+        return cma_fail(EINVAL, "the id is in use, or bound");
     /* All are opened by now, also for any address: a program may tell its peer the port before it listens
      * (qperf), and listening has to be as quick as a kernel's. */
     if (!cma_devices(&list))
@@ -55,8 +52,7 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
     /* A loopback address that no device has is as good as none, as kernels have it: all devices. */
     if (!device && !cma_is_any(&addr) && !is_loopback(&addr))
         return cma_fail(ENODEV, "%s is no address of a device", nornic_addr_str(&addr, text));
-    memcpy(&base->route.addr.src_storage, wanted, cma_sockaddr_bytes(wanted));
-    if (!port && draw_port(&base->route.addr.src_addr))
+    if (take_port(id, wanted))
         return -1;
     if (device)
         cma_id_bind(id, device);
@@ -101,6 +97,7 @@ static int resolve_on(struct cma_id *id, const struct cma_device *device, const 
     const struct cma_device *device_before = id->device;
     id->nornic = made;
     cma_id_bind(id, device);
+    (void)nornic_cm_id_set_src_port(made, id->bound_port); /* of a new id it cannot fail */
     err = -nornic_cm_id_resolve_addr(made,
                                      ends->has_src ? &ends->src
                                      : is_moved    ? &dst
@@ -139,23 +136,25 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct
 {
     struct cma_id *id = cma_id_of(base);
     struct ends ends;
-    uint16_t src_port;
+    uint16_t src_port = 0;
     if (cma_need_own(id))
         return -1;
     if (!cma_addr_of(dst_addr, &ends.dst, &ends.port))
         return cma_fail(EAFNOSUPPORT, "no destination that is IPv4 or IPv6");
-    if (rdma_get_src_port(base)) /* it is bound, and stays where it is, as kernels have it */
+    if (id->bound_port) /* it stays where it is, as kernels have it */
         src_addr = NULL;
     struct sockaddr *src = src_addr ? src_addr : &base->route.addr.src_addr;
     ends.has_src = cma_addr_of(src, &ends.src, &src_port) && !cma_is_any(&ends.src);
     if (ends.has_src && is_loopback(&ends.src) && !cma_device_of(&ends.src))
         ends.has_src = false;
+    if (src_addr && src_port && take_port(id, src_addr))
+        return -1;
     if (id->nornic) { /* resolved before: from the start */
         cma_part(id);
         nornic_cm_id_destroy(id->nornic);
         id->nornic = NULL;
     }
-    if (src_addr)
+    if (src_addr && !src_port)
         memcpy(&base->route.addr.src_storage, src_addr, cma_sockaddr_bytes(src_addr));
     memcpy(&base->route.addr.dst_storage, dst_addr, cma_sockaddr_bytes(dst_addr));
     return resolve(id, &ends, timeout_ms) ? -1 : cma_complete(id);

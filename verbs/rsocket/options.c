@@ -111,6 +111,10 @@ static int follow(struct rsock *s, int level, int name, int number)
             return EINVAL;
         s->user_timeout_ms = (uint64_t)number;
     }
+    bool is_sharing = level == SOL_SOCKET && name == SO_REUSEADDR;
+    if (is_sharing && s->type == SOCK_STREAM && s->state == RS_NEW &&
+        rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &number, sizeof number))
+        return errno;
     bool is_keepalive =
         level == SOL_SOCKET ? name == SO_KEEPALIVE : level == IPPROTO_TCP && name == TCP_KEEPIDLE;
     return is_keepalive && s->type == SOCK_STREAM ? rs_keep_alive(s, rs_keepalive_s(s)) : 0;

@@ -32,14 +32,14 @@ rpma built_rpma_mixed apm -- --rw=randrw
 rpma built_rpma_flush gpspm --iodepth=2 -- --rw=write
 
 # --- fabtests: what its own scripts run by verbs, and by ofi_rxm over it, but for what they leave out there
-# (test_configs/*/*.exclude), and fi_msg_sockets (docs/verbs.md). Those scripts themselves end every process of the
-# machine that is called fi_* ---
+# (test_configs/*/*.exclude). Those scripts themselves end every process of the machine that is called fi_* ---
 
 fabtests_table() {
     cat <<'TABLE'
 verbs|fi_cq_data -e msg
 verbs|fi_msg
 verbs|fi_msg_epoll
+verbs|fi_msg_sockets
 verbs|fi_msg_inject -A inject -v
 verbs|fi_msg_inject -N -A inject -v
 verbs|fi_multi_ep -e msg -v
