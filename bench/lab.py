@@ -18,8 +18,8 @@ class BenchError(Exception):
 
 
 class Lab:
-    """Two namespaces and a veth pair, removed on exit, whatever happens. Each side has CPUs of its own, unless nothing is
-    pinned."""
+    """Two namespaces and a veth pair, removed on exit, whatever happens. Each side has CPUs of its own, unless
+    nothing is pinned."""
 
     def __init__(self, pid, mtu=VETH_MTU, is_pinned=True):
         self.mtu = mtu
@@ -58,9 +58,9 @@ class Lab:
         return links[0]["address"]
 
     def start(self, side, *command, stdin=None):
-        process = subprocess.Popen(["ip", "netns", "exec", self.names[side], *map(str, command)],
-                                   stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   preexec_fn=(lambda: os.sched_setaffinity(0, cpus_of(side))) if self.is_pinned else None)
+        pin = (lambda: os.sched_setaffinity(0, cpus_of(side))) if self.is_pinned else None
+        process = subprocess.Popen(["ip", "netns", "exec", self.names[side], *map(str, command)], stdin=stdin,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin)
         self.running.append(process)
         return process
 

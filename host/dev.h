@@ -102,8 +102,8 @@ struct host_dev {
     atomic_bool is_polling;     /* it makes one now */
     atomic_uint polls;          /* of it in a row, up to polls_wanted */
     atomic_uint polls_wanted;
-    atomic_bool is_polled;      /* there were as many */
-    atomic_bool is_aside;       /* the thread stands aside for it, and no doorbell wakes it */
+    atomic_bool is_polled; /* there were as many */
+    atomic_bool is_aside;  /* the thread stands aside for it, and no doorbell wakes it */
     pthread_t thread;
     atomic_bool is_stopping;
 };
@@ -130,8 +130,8 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);
-/* One that sends first: what has to be sent for what comes (acknowledgements) waits for the next round, or for
- * whoever next takes the lock by host_dev_lock(). */
+/* One that sends first: what has to be sent for what comes (acknowledgements) waits for the next round, or
+ * for whoever next takes the lock by host_dev_lock(). */
 bool host_dev_round_late(struct host_dev *dev);
 
 /* Sends what waits, as far as the port takes it now; the caller holds the lock. For last words: who says them

@@ -14,7 +14,8 @@
  * A round of a program that is known to come back sends before it receives: what is to be said of what comes,
  * an acknowledgement, leaves in the next round, with what the program posts in between.
  *
- * On the program's own processor the thread does not look again before it sleeps: the time is the program's. */
+ * On the program's own processor the thread does not look again before it sleeps: the time is the
+ * program's. */
 #define _GNU_SOURCE /* ppoll() */
 #include <poll.h>
 #include <sched.h>

@@ -2,8 +2,9 @@
 /* Who polls in vain: when to give the processor away.
  *
  * If whoever is to answer wants the same processor, nothing comes before it has it: the sooner it is given
- * away the better. If the answer comes from another processor, it comes in the time of a few polls, and giving
- * this one to a program that computes costs that program's whole time slice, which is hundreds of answers.
+ * away the better. If the answer comes from another processor, it comes in the time of a few polls, and
+ * giving this one to a program that computes costs that program's whole time slice, which is hundreds of
+ * answers.
  * Nobody says which it is, but the polls show it: an answer that comes while this program has the processor
  * comes from elsewhere. So it keeps the processor for VERBS_IDLE_PATIENT polls until several answers in a row
  * have come only after it was given away; from then on for VERBS_IDLE_HASTY, and now and then for longer, as

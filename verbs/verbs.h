@@ -110,10 +110,10 @@ struct verbs_channel {
 struct verbs_cq {
     struct ibv_cq_ex base; /* begins like a struct ibv_cq, which is what is left for plain queues */
     struct nornic_cq *nornic;
-    uint32_t number;           /* its handle, as it was made */
-    struct nornic_wc wc;       /* between start_poll and end_poll: what is read */
-    uint64_t taken_ns;         /* and when it was taken, CLOCK_MONOTONIC */
-    uint64_t taken_wall_ns;    /* CLOCK_REALTIME */
+    uint32_t number;        /* its handle, as it was made */
+    struct nornic_wc wc;    /* between start_poll and end_poll: what is read */
+    uint64_t taken_ns;      /* and when it was taken, CLOCK_MONOTONIC */
+    uint64_t taken_wall_ns; /* CLOCK_REALTIME */
     struct verbs_idle idle;
     atomic_uint unacked;       /* events taken and not acknowledged */
     struct verbs_hold *hold;   /* where completions come late; else NULL */
