@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
 #include "net/bytes.h"
@@ -300,14 +301,10 @@ static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, siz
 
 static int keep_byte(struct smcplay_conn *c, uint8_t byte)
 {
-    if (c->stream_bytes == c->stream_cap) {
-        size_t cap = c->stream_cap ? 2 * c->stream_cap : 4096;
-        uint8_t *grown = realloc(c->stream, cap);
-        if (!grown)
-            return -ENOMEM;
-        c->stream = grown;
-        c->stream_cap = cap;
-    }
+    uint8_t *stream = array_room(c->stream, &c->stream_cap, c->stream_bytes + 1, 1);
+    if (!stream)
+        return -ENOMEM;
+    c->stream = stream;
     c->stream[c->stream_bytes++] = byte;
     return 0;
 }
@@ -354,17 +351,14 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
     }
     cdc.produced = c->stream_bytes;
     cdc.consumed = c->consumed;
-    if (!err && c->cdc_count == c->cdc_cap) {
-        size_t cap = c->cdc_cap ? 2 * c->cdc_cap : 64;
-        struct smcplay_cdc *grown = reallocarray(c->cdcs, cap, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        c->cdcs = grown;
-        c->cdc_cap = cap;
-    }
-    if (!err)
-        c->cdcs[c->cdc_count++] = cdc;
-    return err;
+    if (err)
+        return err;
+    struct smcplay_cdc *cdcs = array_room(c->cdcs, &c->cdc_cap, c->cdc_count + 1, sizeof *cdcs);
+    if (!cdcs)
+        return -ENOMEM;
+    c->cdcs = cdcs;
+    c->cdcs[c->cdc_count++] = cdc;
+    return 0;
 }
 
 #define SOON_NS NS_PER_S /* as Linux gives an RMB back when its connection has ended; nornic waits a minute */
