@@ -131,7 +131,7 @@ static bool has_gid(const struct smcplay *s, const uint8_t gid[16])
 /* Whether a Proposal is the endpoint's. One of version 2 alone does not name its sender: then the GID does,
  * or the address that it comes from. */
 static bool is_own_proposal(const struct smcplay *s, const struct explain_packet *p, unsigned layer,
-                            const struct smcplay_segment *g)
+                            const struct explain_segment *g)
 {
     static const uint8_t unnamed[SMCR_PEER_ID_BYTES];
     struct smcr_proposal m;
@@ -146,10 +146,10 @@ static bool is_own_proposal(const struct smcplay *s, const struct explain_packet
         if (has_gid(s, ext.gid))
             return true;
     }
-    return has_gid(s, g->src.b);
+    return has_gid(s, g->addr[0].b);
 }
 
-static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment *g, bool is_own_proposal,
+static int begin_conn(struct smcplay *s, size_t i, const struct explain_segment *g, bool is_own_proposal,
                       bool is_version_2)
 {
     bool is_own;
@@ -159,8 +159,8 @@ static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment 
     if (s->conn_count == SMCPLAY_CONNS_MAX)
         return -E2BIG;
     struct smcplay_conn *c = &s->conns[s->conn_count++];
-    *c = (struct smcplay_conn){.addr = {g->src, g->dst},
-                               .port = {g->src_port, g->dst_port},
+    *c = (struct smcplay_conn){.addr = {g->addr[0], g->addr[1]},
+                               .port = {g->port[0], g->port[1]},
                                .proposal = i,
                                .play = s,
                                .index = s->conn_count,
@@ -236,9 +236,9 @@ static void learn_v2(struct smcplay *s, const struct explain_layer *layer, const
 
 static int learn_clc(struct smcplay *s, size_t i, const struct explain_packet *p)
 {
-    struct smcplay_segment g = {.fin = false};
+    struct explain_segment g;
     int err = 0;
-    if (!smcplay_segment(p, &g))
+    if (!explain_segment_get(&g, p))
         return 0;
     for (unsigned k = 0; k < p->layer_count && !err; k++) {
         enum explain_layer_id id = p->layers[k].kind->id;
