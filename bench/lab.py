@@ -58,9 +58,12 @@ class Lab:
         return links[0]["address"]
 
     def start(self, side, *command, stdin=None):
-        pin = (lambda: os.sched_setaffinity(0, cpus_of(side))) if self.is_pinned else None
-        process = subprocess.Popen(["ip", "netns", "exec", self.names[side], *map(str, command)], stdin=stdin,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin)
+        def pin():
+            os.sched_setaffinity(0, cpus_of(side))
+
+        process = subprocess.Popen(["ip", "netns", "exec", self.names[side], *map(str, command)],
+                                   stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=pin if self.is_pinned else None)
         self.running.append(process)
         return process
 
