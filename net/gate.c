@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "net/gate_map.h"
 
@@ -93,16 +94,13 @@ static int set_rule(const struct net_gate *gate, const struct net_gate_missing *
 
 static void remember(struct net_gate *gate, const struct net_gate_missing *m)
 {
-    if (gate->num_missing == gate->missing_size) {
-        uint32_t size = gate->missing_size ? 2 * gate->missing_size : 16;
-        struct net_gate_missing *more = realloc(gate->missing, size * sizeof *more);
-        if (!more) {
-            gate->has_forgotten = true;
-            return;
-        }
-        gate->missing = more;
-        gate->missing_size = size;
+    struct net_gate_missing *missing =
+        array_room(gate->missing, &gate->missing_room, gate->num_missing + 1, sizeof *missing);
+    if (!missing) {
+        gate->has_forgotten = true;
+        return;
     }
+    gate->missing = missing;
     gate->missing[gate->num_missing++] = *m;
 }
 

@@ -30,7 +30,8 @@ struct net_gate {
     /* Rules that the kernel had no room for. They would keep out what is wanted, so the gate stands open as
      * long as there is one; or for good, if there was no memory for them here either. */
     struct net_gate_missing *missing;
-    uint32_t num_missing, missing_size;
+    uint32_t num_missing;
+    size_t missing_room;
     bool has_forgotten;
 };
 

@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "net/kernel_query.h"
 
 /* --- addresses --- */
@@ -19,7 +20,8 @@ enum addr_class { ADDR_V6_LINK_LOCAL, ADDR_V4, ADDR_V6_OTHER, ADDR_CLASS_COUNT }
 
 struct addr_list {
     struct net_kernel_addr *addrs;
-    unsigned count, room;
+    unsigned count;
+    size_t room;
     bool is_out_of_memory;
 };
 
@@ -32,16 +34,12 @@ static enum addr_class class_of(const struct nornic_addr *a)
 
 static void append_addr(struct addr_list *list, const struct net_kernel_addr *addr)
 {
-    if (list->count == list->room) {
-        unsigned room = list->room ? 2 * list->room : 16;
-        struct net_kernel_addr *addrs = realloc(list->addrs, room * sizeof *addrs);
-        if (!addrs) {
-            list->is_out_of_memory = true;
-            return;
-        }
-        list->addrs = addrs;
-        list->room = room;
+    struct net_kernel_addr *addrs = array_room(list->addrs, &list->room, list->count + 1, sizeof *addrs);
+    if (!addrs) {
+        list->is_out_of_memory = true;
+        return;
     }
+    list->addrs = addrs;
     list->addrs[list->count++] = *addr;
 }
 

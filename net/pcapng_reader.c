@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "net/bytes.h"
 #include "net/link.h"
@@ -37,7 +38,8 @@ struct net_pcapng_reader {
     FILE *in;
     bool is_swapped; /* the section's byte order is not big endian */
     struct interface *interfaces;
-    uint32_t interface_count, interface_cap;
+    uint32_t interface_count;
+    size_t interface_room;
     uint8_t *body; /* of the block that was read last */
     uint32_t body_bytes, body_cap;
     uint64_t last_ns;
@@ -143,14 +145,11 @@ static int take_interface(struct net_pcapng_reader *r, struct nornic_error *why)
         return broken(why, "an interface block without its link type");
     if (r->interface_count == INTERFACES_MAX)
         return broken(why, "more interfaces than there can be");
-    if (r->interface_count == r->interface_cap) {
-        uint32_t cap = r->interface_cap ? 2 * r->interface_cap : 8;
-        struct interface *grown = reallocarray(r->interfaces, cap, sizeof *grown);
-        if (!grown)
-            return net_error_set(why, ENOMEM, "no memory for %u interfaces", cap);
-        r->interfaces = grown;
-        r->interface_cap = cap;
-    }
+    struct interface *interfaces =
+        array_room(r->interfaces, &r->interface_room, r->interface_count + 1, sizeof *interfaces);
+    if (!interfaces)
+        return net_error_set(why, ENOMEM, "no memory for %u interfaces", r->interface_count + 1);
+    r->interfaces = interfaces;
     struct interface *i = &r->interfaces[r->interface_count++];
     *i = (struct interface){
         .link_type = get16(r, r->body), .snap_bytes = get32(r, r->body + 4), .tsresol = TSRESOL_USUAL};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "net/bytes.h"
 #include "net/share_who.h"
@@ -11,7 +12,6 @@
 #define NARROW_NS      (100 * NS_PER_MS) /* between filters that only let in less */
 #define EXACT_RULES    64                /* of more numbers than that, those that follow are let in at once */
 #define THIN_SHIFT_MAX 16
-#define FIRST_RULES    16 /* that memory is for */
 #define MAD_QPN        1
 
 void net_udp_gate_deinit(struct net_udp_gate *gate)
@@ -44,14 +44,10 @@ static bool has_rule(const struct net_udp_gate *gate, uint32_t at, uint32_t qpn)
 /* Room for one more at `at`. False: no memory. */
 static bool insert(struct net_udp_gate *gate, uint32_t at)
 {
-    if (gate->count == gate->size) {
-        uint32_t size = gate->size ? 2 * gate->size : FIRST_RULES;
-        struct net_udp_rule *more = realloc(gate->rules, size * sizeof *more);
-        if (!more)
-            return false;
-        gate->rules = more;
-        gate->size = size;
-    }
+    struct net_udp_rule *rules = array_room(gate->rules, &gate->room, gate->count + 1, sizeof *rules);
+    if (!rules)
+        return false;
+    gate->rules = rules;
     memmove(&gate->rules[at + 1], &gate->rules[at], (gate->count - at) * sizeof *gate->rules);
     gate->count++;
     return true;

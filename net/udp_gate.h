@@ -26,7 +26,8 @@ struct net_udp_gate {
     bool is_stale;              /* filters are to be made anew */
     uint64_t stale_at_ns;       /* but not before */
     struct net_udp_rule *rules; /* ascending by number */
-    uint32_t count, size;
+    uint32_t count;
+    size_t room;
     struct net_udp_wanted wanted; /* as of the last net_udp_gate_sum() */
     uint64_t window_ns;           /* of what is limited: when it began, */
     uint32_t window_pkts;         /* and what has come in it */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "net/ipv6.h"
 #include "roce/psn.h"
 
@@ -52,14 +53,10 @@ static int64_t qp_of(struct explain_endpoint *e, uint8_t service, uint32_t flow,
         return i;
     if (e->qp_count == EXPLAIN_QPS_MAX)
         return -E2BIG;
-    if (e->qp_count == e->qp_cap) {
-        uint32_t cap = e->qp_cap ? 2 * e->qp_cap : 16;
-        struct explain_learned *grown = reallocarray(e->qps, cap, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        e->qps = grown;
-        e->qp_cap = cap;
-    }
+    struct explain_learned *qps = array_room(e->qps, &e->qp_cap, e->qp_count + 1, sizeof *qps);
+    if (!qps)
+        return -ENOMEM;
+    e->qps = qps;
     e->qps[e->qp_count] = (struct explain_learned){
         .service = service, .flow = flow, .qpn = qpn, .is_silent = true, .rnr_code = RNR_CODE_USUAL};
     if (flow)
@@ -134,14 +131,10 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
 static int note_answer(struct explain_learned *q, size_t i)
 {
     q->is_silent = false;
-    if (q->answer_count == q->answer_cap) {
-        size_t cap = q->answer_cap ? 2 * q->answer_cap : 64;
-        size_t *grown = reallocarray(q->answers, cap, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        q->answers = grown;
-        q->answer_cap = cap;
-    }
+    size_t *answers = array_room(q->answers, &q->answer_cap, q->answer_count + 1, sizeof *answers);
+    if (!answers)
+        return -ENOMEM;
+    q->answers = answers;
     q->answers[q->answer_count++] = i;
     return 0;
 }

@@ -74,10 +74,12 @@ struct explain_learned {
 struct explain_endpoint {
     struct nornic_addr addr;
     struct explain_learned *qps;
-    uint32_t qp_count, qp_cap;
+    uint32_t qp_count;
+    size_t qp_cap;
     uint32_t *qp_of_flow; /* a flow's index to a QP's index + 1; 0: none */
     struct explain_region *regions;
-    uint32_t region_count, region_cap;
+    uint32_t region_count;
+    size_t region_cap;
     uint32_t *qp_of; /* a tape index to a QP's index + 1; 0: none */
     uint8_t *part;   /* a tape index to enum explain_part */
     uint64_t gsi_packets, bad_packets;

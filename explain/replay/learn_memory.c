@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "explain/replay/learn.h"
 #include "roce/psn.h"
 
@@ -20,14 +21,11 @@ static struct explain_region *region_of(struct explain_endpoint *e, uint32_t rke
     struct explain_region *r = explain_region_find(e, rkey);
     if (r)
         return r;
-    if (e->region_count == e->region_cap) {
-        uint32_t cap = e->region_cap ? 2 * e->region_cap : 16;
-        struct explain_region *grown = reallocarray(e->regions, cap, sizeof *grown);
-        if (!grown)
-            return NULL;
-        e->regions = grown;
-        e->region_cap = cap;
-    }
+    struct explain_region *regions =
+        array_room(e->regions, &e->region_cap, e->region_count + 1, sizeof *regions);
+    if (!regions)
+        return NULL;
+    e->regions = regions;
     e->regions[e->region_count] = (struct explain_region){.rkey = rkey, .from = UINT64_MAX};
     return &e->regions[e->region_count++];
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "explain/replay/learn.h"
 #include "roce/psn.h"
 
@@ -160,17 +161,16 @@ int explain_learn_messages(const struct explain_tape *tape, const struct explain
     struct explain_learned *q = &e->qps[qp];
     struct psn_table t = {0};
     int err = collect(tape, e, qp, &t);
-    uint32_t at = 0, cap = 0;
+    uint32_t at = 0;
+    size_t cap = 0;
     while (!err && at < t.count) {
-        if (q->message_count == cap) {
-            cap = cap ? 2 * cap : 64;
-            struct explain_message *grown = reallocarray(q->messages, cap, sizeof *grown);
-            if (!grown) {
-                err = -ENOMEM;
-                break;
-            }
-            q->messages = grown;
+        struct explain_message *messages =
+            array_room(q->messages, &cap, q->message_count + 1, sizeof *messages);
+        if (!messages) {
+            err = -ENOMEM;
+            break;
         }
+        q->messages = messages;
         struct explain_message *m = &q->messages[q->message_count];
         int64_t psns = take_message(tape, q, &t, at, m);
         if (psns <= 0) {

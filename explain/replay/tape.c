@@ -5,20 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "explain/packet/train.h"
 #include "net/ether.h"
 
 static bool room(struct explain_tape *tape)
 {
-    if (tape->count < tape->cap)
-        return true;
-    size_t cap = tape->cap ? 2 * tape->cap : 256;
-    struct explain_taped *grown = reallocarray(tape->packets, cap, sizeof *grown);
-    if (!grown)
-        return false;
-    tape->packets = grown;
-    tape->cap = cap;
-    return true;
+    struct explain_taped *packets = array_room(tape->packets, &tape->cap, tape->count + 1, sizeof *packets);
+    if (packets)
+        tape->packets = packets;
+    return packets;
 }
 
 /* Where the tape's copy of the datagram begins: behind its Ethernet header and its innermost tag. */

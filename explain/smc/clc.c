@@ -8,57 +8,21 @@
 
 #include "base/base.h"
 #include "explain/smc/world.h"
-#include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/tcp.h"
+#include "explain/tcp/segment.h"
 #include "smcr/clc2_wire.h"
 #include "smcr/cursor.h"
 
-/* The ends of a TCP segment, in its own direction. */
-struct ends {
-    struct nornic_addr src, dst;
-    uint16_t src_port, dst_port;
-    uint32_t seq, ack_seq;
-};
-
-static struct ends ends_of(const struct explain_packet *p)
+static bool is_of(const struct smc_handshake *h, const struct explain_segment *e, bool from_client)
 {
-    struct ends e = {.src_port = 0};
-    for (unsigned i = 0; i < p->layer_count; i++) {
-        const uint8_t *at = p->frame + p->layers[i].offset;
-        struct net_ipv4 v4;
-        struct net_ipv6 v6;
-        struct net_tcp tcp;
-        if (p->layers[i].kind->id == EXPLAIN_LAYER_IP) {
-            net_ipv4_get(&v4, at);
-            e.src = nornic_addr_from_v4(v4.src);
-            e.dst = nornic_addr_from_v4(v4.dst);
-        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_IP6) {
-            net_ipv6_get(&v6, at);
-            memcpy(e.src.b, v6.src, sizeof e.src.b);
-            memcpy(e.dst.b, v6.dst, sizeof e.dst.b);
-        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_TCP) {
-            net_tcp_get(&tcp, at);
-            e.src_port = tcp.src_port;
-            e.dst_port = tcp.dst_port;
-            e.seq = tcp.seq;
-            e.ack_seq = tcp.ack_seq;
-        }
-    }
-    return e;
-}
-
-static bool is_of(const struct smc_handshake *h, const struct ends *e, bool from_client)
-{
-    const struct nornic_addr *client = from_client ? &e->src : &e->dst,
-                             *server = from_client ? &e->dst : &e->src;
+    const struct nornic_addr *client = from_client ? &e->addr[0] : &e->addr[1],
+                             *server = from_client ? &e->addr[1] : &e->addr[0];
     return h->number && nornic_addr_equal(&h->addr[0], client) && nornic_addr_equal(&h->addr[1], server) &&
-           h->port[0] == (from_client ? e->src_port : e->dst_port) &&
-           h->port[1] == (from_client ? e->dst_port : e->src_port);
+           h->port[0] == (from_client ? e->port[0] : e->port[1]) &&
+           h->port[1] == (from_client ? e->port[1] : e->port[0]);
 }
 
 /* The slot of the handshake between these ends; SMC_HANDSHAKES_MAX: there is none. */
-static unsigned slot_of(const struct explain_smc *w, const struct ends *e, bool from_client)
+static unsigned slot_of(const struct explain_smc *w, const struct explain_segment *e, bool from_client)
 {
     unsigned i = 0;
     while (i < SMC_HANDSHAKES_MAX && !is_of(&w->handshakes[i], e, from_client))
@@ -66,14 +30,15 @@ static unsigned slot_of(const struct explain_smc *w, const struct ends *e, bool 
     return i;
 }
 
-static struct smc_handshake *find(struct explain_smc *w, const struct ends *e, bool from_client)
+static struct smc_handshake *find(struct explain_smc *w, const struct explain_segment *e, bool from_client)
 {
     unsigned i = slot_of(w, e, from_client);
     return i < SMC_HANDSHAKES_MAX ? &w->handshakes[i] : NULL;
 }
 
 /* The handshake between these ends, made when it is new: then `last` is 0. */
-static struct smc_handshake *find_or_begin(const struct smc_view *v, const struct ends *e, bool from_client)
+static struct smc_handshake *find_or_begin(const struct smc_view *v, const struct explain_segment *e,
+                                           bool from_client)
 {
     struct explain_smc *w = v->w;
     unsigned i = slot_of(w, e, from_client);
@@ -82,8 +47,8 @@ static struct smc_handshake *find_or_begin(const struct smc_view *v, const struc
     struct smc_handshake *h = &w->handshakes[w->next_handshake++ % SMC_HANDSHAKES_MAX];
     *h = (struct smc_handshake){
         .number = v->packet->number,
-        .addr = {from_client ? e->src : e->dst, from_client ? e->dst : e->src},
-        .port = {from_client ? e->src_port : e->dst_port, from_client ? e->dst_port : e->src_port}};
+        .addr = {from_client ? e->addr[0] : e->addr[1], from_client ? e->addr[1] : e->addr[0]},
+        .port = {from_client ? e->port[0] : e->port[1], from_client ? e->port[1] : e->port[0]}};
     return h;
 }
 
@@ -91,7 +56,8 @@ static struct smc_handshake *find_or_begin(const struct smc_view *v, const struc
 
 void explain_smc_offer(struct smc_view *v)
 {
-    struct ends e = ends_of(v->packet);
+    struct explain_segment e;
+    (void)explain_segment_get(&e, v->packet); /* its TCP header is whole, or nothing of SMC-R were seen */
     struct smc_handshake *h = find_or_begin(v, &e, true);
     if (h->last && h->last != SMCR_CLC_CONFIRM) /* the network made a copy of the SYN */
         return;
@@ -101,7 +67,8 @@ void explain_smc_offer(struct smc_view *v)
 
 void explain_smc_no_answer(struct smc_view *v)
 {
-    struct ends e = ends_of(v->packet);
+    struct explain_segment e;
+    (void)explain_segment_get(&e, v->packet); /* its TCP header is whole, or nothing of SMC-R were seen */
     struct smc_handshake *h = find(v->w, &e, false);
     if (!h || h->last)
         return;
@@ -369,7 +336,8 @@ static void out_of_order(struct smc_view *v, const char *what, const char *befor
                    before);
 }
 
-static void take_accept(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
+static void take_accept(struct smc_view *v, const struct explain_layer *layer,
+                        const struct explain_segment *e)
 {
     struct smc_accepted a = get_accept(v, layer);
     struct smc_handshake *h = find_or_begin(v, e, false);
@@ -387,7 +355,8 @@ static void take_accept(struct smc_view *v, const struct explain_layer *layer, c
     h->accepted = a;
 }
 
-static void take_confirm(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
+static void take_confirm(struct smc_view *v, const struct explain_layer *layer,
+                         const struct explain_segment *e)
 {
     struct smc_accepted a = get_accept(v, layer);
     a.message.flag = a.message.version == 2 && a.message.flag; /* reserved in version 1: SMCR-CLC-30 */
@@ -399,7 +368,7 @@ static void take_confirm(struct smc_view *v, const struct explain_layer *layer, 
         explain_smc_note_lack(v->w);
         return;
     }
-    if (h->last != SMCR_CLC_ACCEPT && e->ack_seq != h->ack_seq) { /* the client had it */
+    if (h->last != SMCR_CLC_ACCEPT && e->ack != h->ack_seq) { /* the client had it */
         explain_smc_note_lack(v->w);
         return;
     }
@@ -409,7 +378,7 @@ static void take_confirm(struct smc_view *v, const struct explain_layer *layer, 
     }
     v->m->answers = h->number;
     h->last = SMCR_CLC_CONFIRM;
-    h->ack_seq = e->ack_seq;
+    h->ack_seq = e->ack;
     connect(v, h, &a);
 }
 
@@ -426,7 +395,8 @@ static void say_decline(struct smc_view *v, const struct smcr_decline *d, const 
                    "declined (0x%08x%s%s): TCP goes on alone", d->diagnosis, why ? ": " : "", why ? why : "");
 }
 
-static void take_decline(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
+static void take_decline(struct smc_view *v, const struct explain_layer *layer,
+                         const struct explain_segment *e)
 {
     uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
     struct smcr_decline d;
@@ -530,13 +500,14 @@ static void say_proposal2(struct smc_view *v, const struct explain_layer *layer)
         explain_smc_say(v, " (cut)");
 }
 
-static void take_proposal(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
+static void take_proposal(struct smc_view *v, const struct explain_layer *layer,
+                          const struct explain_segment *e)
 {
     struct smc_handshake *h = find_or_begin(v, e, true);
     if (h->last != SMCR_CLC_PROPOSAL)
         h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
-    h->ack_seq = e->ack_seq;
+    h->ack_seq = e->ack;
     if (layer->kind->id == EXPLAIN_LAYER_CLC_PROPOSAL)
         say_proposal1(v, layer);
     else
@@ -563,7 +534,8 @@ static void take_unknown(struct smc_view *v, const uint8_t *at)
 void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer)
 {
     enum explain_layer_id id = layer->kind->id;
-    struct ends e = ends_of(v->packet);
+    struct explain_segment e;
+    (void)explain_segment_get(&e, v->packet); /* its TCP header is whole, or nothing of SMC-R were seen */
     if (id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL)
         take_proposal(v, layer, &e);
     else if (id == EXPLAIN_LAYER_CLC_ACCEPT || id == EXPLAIN_LAYER_CLC2_ACCEPT)

@@ -69,7 +69,7 @@ bool explain_segment_get(struct explain_segment *s, const struct explain_packet 
         else if (l->kind->id == EXPLAIN_LAYER_IP6)
             below = take_ipv6(s, at, l->offset);
         else if (l->kind->id == EXPLAIN_LAYER_TCP)
-            return below.is_known && explain_layer_is_whole(l) && take_tcp(s, packet, l->offset, &below);
+            return explain_layer_is_whole(l) && take_tcp(s, packet, l->offset, &below) && below.is_known;
     }
     return false;
 }

@@ -20,7 +20,8 @@ struct explain_segment {
     uint32_t captured;  /* and so much of it is in the frame */
 };
 
-/* Of the innermost TCP header. False: there is none, the capture cut it, or it is a fragment of IP. */
+/* Of the innermost TCP header. False: there is none, the capture cut it, or it is a fragment of IP, of which
+ * `segment` has what stands where that header would. */
 bool explain_segment_get(struct explain_segment *segment, const struct explain_packet *packet);
 
 #endif

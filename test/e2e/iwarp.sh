@@ -262,15 +262,7 @@ ip -n "$ns_a" addr del 10.77.0.77/24 dev nna
 
 # --- between namespaces: every FPDU is judged ---
 side_a=("${in_a[@]}" "${as_nobody[@]}") side_b=("${in_b[@]}" "${as_nobody[@]}")
-record() { # tcpdump of the server's end, from now on
-    "${in_a[@]}" tcpdump -i nna -w "$tmp/seen.pcap" -U --immediate-mode -B 65536 -s 0 tcp 2>"$tmp/tcpdump.err" &
-    tcpdump=$!
-    e2e_pids+=("$tcpdump")
-    for ((i = 0; i < 100; i++)); do
-        grep -q listening "$tmp/tcpdump.err" && return
-        sleep 0.1
-    done
-}
+record() { tcpdump_begin "$ns_a" nna --immediate-mode tcp; } # the server's end, from now on
 recorded() { # it has what there was, and ends
     sleep 0.2 # the last acknowledgements; nothing is judged by them
     kill -INT "$tcpdump"
@@ -280,9 +272,9 @@ recorded() { # it has what there was, and ends
 # lists one that several large segments hold at another place than where it ends.
 seen() {
     local name=$1 verified
-    run "$nornic" verify "$tmp/seen.pcap"
+    run "$nornic" verify "$tmp/wire.pcap"
     verified="$rc: $out $err"
-    run python3 test/e2e/explain_iwarp.py "${@:2}" "$nornic" "$tmp/seen.pcap"
+    run python3 test/e2e/explain_iwarp.py "${@:2}" "$nornic" "$tmp/wire.pcap"
     if [ $rc = 0 ] && [[ $verified == 0:* ]]; then ok "$name"
     else notok "$name" "verify $verified; reader $rc: ${out:0:500} ${err:0:500}"; fi
 }
@@ -315,7 +307,7 @@ done
 
 # --- FPDUs are as long as a segment may be, and follow the path (IWARP-FPDU-05) ---
 longest() {
-    tshark -r "$tmp/seen.pcap" -T fields -e iwarp_mpa.ulpdulength 2>/dev/null | tr ',' '\n' | sort -n | tail -1
+    tshark -r "$tmp/wire.pcap" -T fields -e iwarp_mpa.ulpdulength 2>/dev/null | tr ',' '\n' | sort -n | tail -1
 }
 for mtu in 1280 9000; do
     veth_mtu $mtu
@@ -346,7 +338,7 @@ pair path_gets_narrower 100 rping -s --port iwarp:nna -- rping -c -a 10.77.0.1 -
 wait $narrower
 recorded
 longest_of_client() { # FROM TO: seconds from the change on
-    tshark -r "$tmp/seen.pcap" -Y 'ip.src == 10.77.0.2' -T fields -e frame.time_epoch -e iwarp_mpa.ulpdulength \
+    tshark -r "$tmp/wire.pcap" -Y 'ip.src == 10.77.0.2' -T fields -e frame.time_epoch -e iwarp_mpa.ulpdulength \
         2>/dev/null | awk -v change="$(cat "$tmp/narrow")" -v from="$1" -v to="$2" '
         $1 > change + from && $1 < change + to {
             count = split($2, lengths, ",")

@@ -125,6 +125,35 @@ until_true() {
     return 1
 }
 
+# tcpdump_begin NAMESPACE INTERFACE ARGUMENT...: tcpdump with these arguments, into $tmp/wire.pcap; $tcpdump
+# is its process. Where it does not listen within 10 seconds, $tmp/tcpdump.err says why.
+tcpdump_begin() {
+    local ns=$1 interface=$2
+    shift 2
+    : >"$tmp/tcpdump.err" # not that of the one before
+    ip netns exec "$ns" tcpdump -i "$interface" -U -s 0 -B 65536 -w "$tmp/wire.pcap" "$@" 2>"$tmp/tcpdump.err" &
+    tcpdump=$!
+    e2e_pids+=("$tcpdump")
+    until_true 10 grep -q listening "$tmp/tcpdump.err"
+}
+
+# packets_in FILE: how many RoCE packets; it may still grow
+packets_in() {
+    "$nornic" verify --json "$1" 2>/dev/null |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["packets"])' || echo 0
+}
+
+# tcpdump_end CAPTURE: ends it when it has written as many RoCE packets as CAPTURE has, or after 10 seconds; what it has
+# not read yet comes with its end
+tcpdump_end() {
+    local expected
+    expected=$(packets_in "$1")
+    wire_has_them() { [ "$(packets_in "$tmp/wire.pcap")" -ge "$expected" ]; }
+    until_true 10 wire_has_them
+    kill -INT "$tcpdump"
+    wait "$tcpdump"
+}
+
 # end_all NAMESPACE...: kills what still runs there, also what has left the process group that start() or run() made (a
 # job of fio has a session of its own, and outlives its parent)
 end_all() {

@@ -50,30 +50,10 @@ if [ $rc = 0 ] && json "{'udp:127.0.0.1', 'udp:fd77::1', 'packet:lo', 'xdp:lo'} 
 else notok ports_says_what_is_left "exit status $rc: $out $err"; fi
 
 # --- what the port writes down is what tcpdump sees beside it ---
-# begin_wire: tcpdump, which tells when it listens, into wire.pcap
 begin_wire() {
-    : >"$tmp/tcpdump.err" # not that of the one before
-    ip netns exec "$ns" tcpdump -i lo -U -s 0 -B 65536 -w "$tmp/wire.pcap" udp port 4791 2>"$tmp/tcpdump.err" &
-    tcpdump=$!
-    e2e_pids+=("$tcpdump")
-    for ((i = 0; i < 100; i++)); do
-        grep -q listening "$tmp/tcpdump.err" && return 0
-        sleep 0.1
-    done
+    tcpdump_begin "$ns" lo udp port 4791 && return
     notok "$name" "tcpdump did not start: $(cat "$tmp/tcpdump.err")"
     return 1
-}
-count() { tshark -r "$1" 2>/dev/null | wc -l; }
-# end_wire CAPTURE: when tcpdump has written at least as many packets, or for 10 seconds
-end_wire() {
-    local expected
-    expected=$(count "$1")
-    for ((i = 0; i < 100; i++)); do
-        [ "$(count "$tmp/wire.pcap")" -ge "$expected" ] && break
-        sleep 0.1
-    done
-    kill -INT "$tcpdump"
-    wait "$tcpdump"
 }
 # agree NAME CAPTURE [--part | --trains]: packet by packet (udp_captures.py); what verify says of it, and explain of
 # both
@@ -111,7 +91,7 @@ pair() {
     run "${sandboxed[@]}" "$tmp/nornic" "$command" -p 18611 --port "udp:$client_addr" --json "${both[@]}" "$@" \
         --capture "$tmp/home/$name.pcapng" "$server_addr"
     finish
-    end_wire "$tmp/home/$name.pcapng"
+    tcpdump_end "$tmp/home/$name.pcapng"
     if [ $rc = 0 ] && [ $server_rc = 0 ] && json "$check" "$tmp/out"; then ok "$name"
     else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
     # shellcheck disable=SC2086 # an option, or none
@@ -136,7 +116,7 @@ pair perf perf_write_v6 "${v6[@]}" "$verified" '' -n 60 -w 0 --verify --op write
 name=demo
 if begin_wire; then
     run "${sandboxed[@]}" "$tmp/nornic" demo --count 20 --loss 0% -o "$tmp/home/demo.pcapng"
-    end_wire "$tmp/home/demo.pcapng"
+    tcpdump_end "$tmp/home/demo.pcapng"
     if [ $rc = 0 ] && [[ $out == *"over ordinary UDP sockets within this machine"* ]]; then ok demo
     else notok demo "exit status $rc: $(tail -5 "$tmp/out") $err"; fi
     agree demo "$tmp/home/demo.pcapng" --part

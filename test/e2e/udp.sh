@@ -193,22 +193,6 @@ cut with_no_checksums nnb tx tx-udp-segmentation
 cut by_both nna tx-udp-segmentation gro gso
 
 # --- what the port writes down is what is on the wire ---
-start_tcpdump() {
-    : >"$tmp/tcpdump.err" # not that of the one before
-    "${in_b[@]}" tcpdump -i nnb -U -s 0 -B 65536 -w "$tmp/wire.pcap" udp port 4791 \
-        2>"$tmp/tcpdump.err" &
-    tcpdump=$!
-    e2e_pids+=("$tcpdump")
-    for ((i = 0; i < 100; i++)); do
-        grep -q listening "$tmp/tcpdump.err" && return 0
-        sleep 0.1
-    done
-    return 1
-}
-packets_in() { # FILE, which may still grow
-    "$nornic" verify --json "$1" 2>/dev/null |
-        python3 -c 'import json, sys; print(json.load(sys.stdin)["packets"])' || echo 0
-}
 # sent_again: whether tcpdump saw an end send anything again
 sent_again() {
     "$nornic" explain --json "$tmp/wire.pcap" | python3 -c 'import json, sys
@@ -219,23 +203,16 @@ sys.exit(not any(end["again"] for n in numbers for end in n["ends"]))'
 # wire.pcap. Nothing is lost here; where a busy machine makes an ack timer run out all the same, it is done again: what
 # is sent again when the client has ended is in no capture of its port.
 seen_transfer() {
-    local host=$1 capture=$2 expected i tries
+    local host=$1 capture=$2 tries
     shift 2
     for ((tries = 0; tries < 5; tries++)); do
-        start_tcpdump || return 1
+        tcpdump_begin "$ns_b" nnb udp port 4791 || return 1
         start "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nna -n 5 -s 200000 "$@"
         listening "$ns_a" 18515
         run "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nnb -n 5 -s 200000 --capture "$capture" \
             "$host"
         finish
-        # what it has not read yet comes with its end
-        expected=$(packets_in "$capture")
-        for ((i = 0; i < 100; i++)); do
-            [ "$(packets_in "$tmp/wire.pcap")" -ge "$expected" ] && break
-            sleep 0.1
-        done
-        kill -INT "$tcpdump"
-        wait "$tcpdump"
+        tcpdump_end "$capture"
         sent_again || break
     done
 }

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "explain/replay/iwarp/iwarp_replay.h"
-#include "net/pcap_file.h"
+#include "test/explain/tape_of.h"
 
 TestSuite(iwarp_replay, .timeout = 60);
 
@@ -21,9 +21,6 @@ struct outcome {
     unsigned told_count;
 };
 
-/* Changes a packet; false: it is left out. Numbers count from 1. */
-typedef bool edit(uint64_t number, uint8_t *bytes);
-
 /* Where things stand in these captures: the TCP flags; the data, behind time stamps; an FPDU's length,
  * controls and queue numbers; the payload of an untagged one. */
 enum { FLAGS_AT = 47, DATA_AT = 66, OPCODE_AT = DATA_AT + 3, STAG_AT = DATA_AT + 4, MSN_AT = DATA_AT + 12 };
@@ -36,36 +33,14 @@ static void keep(void *ctx, const struct explain_iwarp_compared *c)
         o->told[o->told_count++] = *c;
 }
 
-static void load(const char *name, edit *change, struct explain_tape *tape)
-{
-    char path[200];
-    uint8_t bytes[8192];
-    struct net_capture *capture;
-    struct net_capture_record record;
-    struct nornic_error why;
-    uint64_t number = 0;
-    *tape = (struct explain_tape){0};
-    snprintf(path, sizeof path, "pcaps/%s.pcap", name);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
-    while (net_capture_next(capture, &record, &why) > 0) {
-        cr_assert_leq(record.len_bytes, sizeof bytes);
-        memcpy(bytes, record.data, record.len_bytes);
-        record.data = bytes;
-        number++;
-        if (!change || change(number, bytes))
-            cr_assert_eq(explain_tape_add(tape, &record), 0);
-    }
-    net_capture_close(capture);
-}
-
-static struct outcome replay(const char *name, const char *as, edit *change)
+static struct outcome replay(const char *name, const char *as, tape_edit *change)
 {
     struct outcome o = {.told_count = 0};
     struct explain_iwarp_replay_config config = {.compared = keep, .ctx = &o};
     struct explain_tape tape;
     struct nornic_addr addr;
     struct nornic_error why = {{0}};
-    load(name, change, &tape);
+    tape_of(name, change, NULL, &tape);
     cr_assert_eq(nornic_addr_parse(as, &addr), 0);
     cr_assert_eq(explain_iwarp_replay(&tape, &addr, &config, &o.result, &why), 0, "%s", why.text);
     explain_tape_free(&tape);
@@ -124,7 +99,7 @@ Test(iwarp_replay, a_capture_without_iwarp_has_nothing_to_compare)
     struct nornic_addr addr;
     struct outcome o = replay("rc_write_1024", SERVER, NULL);
     cr_expect_eq(memcmp(&o.result, &none, sizeof none), 0);
-    load("iwarp/rping_23", NULL, &tape);
+    tape_of("iwarp/rping_23", NULL, NULL, &tape);
     cr_assert_eq(nornic_addr_parse(CLIENT, &addr), 0);
     cr_expect(explain_iwarp_replay_is_there(&tape, &addr));
     cr_assert_eq(nornic_addr_parse("10.77.0.3", &addr), 0);

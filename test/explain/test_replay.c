@@ -9,9 +9,7 @@
 #include "net/bytes.h"
 #include "net/checksum.h"
 #include "roce/frame.h"
-
-/* Changes a record before it is put on the tape; false leaves it out. */
-typedef bool edit(uint64_t number, uint8_t *bytes);
+#include "test/explain/tape_of.h"
 
 struct outcome {
     struct explain_replay_result result;
@@ -26,30 +24,6 @@ static void make_whole(uint8_t *bytes, uint32_t len)
     put_le32(bytes + len - 4, roce_icrc(bytes + 14, ROCE_L3_IPV4, len - 14 - 4));
 }
 
-static void load(const char *name, edit *change, struct explain_tape *tape)
-{
-    char path[200];
-    uint8_t bytes[8192];
-    struct net_capture *capture;
-    struct net_capture_record record;
-    struct nornic_error why;
-    uint64_t number = 0;
-    *tape = (struct explain_tape){0};
-    snprintf(path, sizeof path, "pcaps/%s.pcap", name);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
-    while (net_capture_next(capture, &record, &why) > 0) {
-        cr_assert_leq(record.len_bytes, sizeof bytes);
-        memcpy(bytes, record.data, record.len_bytes);
-        record.data = bytes;
-        if (change && !change(++number, bytes))
-            continue;
-        if (change)
-            make_whole(bytes, record.len_bytes);
-        cr_assert_eq(explain_tape_add(tape, &record), 0);
-    }
-    net_capture_close(capture);
-}
-
 static void keep(void *ctx, const struct explain_compared *c)
 {
     struct outcome *o = ctx;
@@ -61,7 +35,7 @@ static void keep(void *ctx, const struct explain_compared *c)
     o->last_number = c->recorded ? c->recorded->number : 0;
 }
 
-static struct outcome replay(const char *name, const char *as, edit *change)
+static struct outcome replay(const char *name, const char *as, tape_edit *change)
 {
     struct explain_tape tape;
     struct explain_endpoint endpoint;
@@ -69,7 +43,7 @@ static struct outcome replay(const char *name, const char *as, edit *change)
     struct explain_replay_config config = {.compared = keep, .ctx = &o};
     struct nornic_addr addr;
     struct nornic_error why;
-    load(name, change, &tape);
+    tape_of(name, change, change ? make_whole : NULL, &tape);
     cr_assert_eq(nornic_addr_parse(as, &addr), 0);
     cr_assert_eq(explain_learn(&tape, &addr, NULL, &endpoint, &why), 0, "%s", why.text);
     cr_assert_eq(explain_replay(&tape, &endpoint, &config, &o.result, &why), 0, "%s", why.text);
@@ -254,7 +228,7 @@ static void learn(struct learned *l, const char *name, const char *as)
 {
     struct nornic_addr addr;
     struct nornic_error why;
-    load(name, NULL, &l->tape);
+    tape_of(name, NULL, NULL, &l->tape);
     cr_assert_eq(nornic_addr_parse(as, &addr), 0);
     cr_assert_eq(explain_learn(&l->tape, &addr, NULL, &l->endpoint, &why), 0, "%s", why.text);
 }
@@ -313,7 +287,7 @@ Test(learn, nobody_by_that_address)
     struct explain_endpoint endpoint;
     struct nornic_addr addr;
     struct nornic_error why;
-    load("rc_atomic", NULL, &tape);
+    tape_of("rc_atomic", NULL, NULL, &tape);
     nornic_addr_parse("10.9.9.9", &addr);
     cr_expect_lt(explain_learn(&tape, &addr, NULL, &endpoint, &why), 0);
     cr_expect(strstr(why.text, "10.9.9.9") != NULL);
@@ -393,7 +367,7 @@ Test(replay, captures_with_anything_in_their_packets, .timeout = 120)
         struct nornic_addr addr;
         struct nornic_error why;
         seed = round;
-        load(names[round % 6], anything, &tape);
+        tape_of(names[round % 6], anything, make_whole, &tape);
         nornic_addr_parse(round / 6 % 2 ? "10.77.0.1" : "10.77.0.2", &addr);
         if (explain_learn(&tape, &addr, NULL, &endpoint, &why) == 0 &&
             explain_replay(&tape, &endpoint, &(struct explain_replay_config){0}, &result, &why) == 0)

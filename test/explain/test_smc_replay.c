@@ -12,6 +12,7 @@
 #include "roce/icrc.h"
 #include "smcr/cdc_wire.h"
 #include "test/explain/smc_wire.h"
+#include "test/explain/tape_of.h"
 
 TestSuite(smc_replay, .timeout = 60);
 
@@ -56,36 +57,23 @@ static void expect_equal(const struct outcome *o, const char *who)
 
 /* --- golden captures, and one message of theirs changed --- */
 
-typedef bool edit(uint64_t number, uint8_t *bytes);
 static bool has_udp_checksums; /* of what is loaded: soft-RoCE writes none */
 
-static void load(const char *name, edit *change, struct explain_tape *tape)
+static void mend(uint8_t *bytes, uint32_t len_bytes)
 {
-    char path[200];
-    uint8_t bytes[8192];
-    struct net_capture *capture;
-    struct net_capture_record record;
-    struct nornic_error why;
-    uint64_t number = 0;
-    *tape = (struct explain_tape){0};
-    snprintf(path, sizeof path, "pcaps/%s.pcap", name);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
-    while (net_capture_next(capture, &record, &why) > 0) {
-        memcpy(bytes, record.data, record.len_bytes);
-        record.data = bytes;
-        if (change && !change(++number, bytes))
-            continue;
-        if (change && bytes[23] == 17)
-            put_le32(bytes + record.len_bytes - 4,
-                     roce_icrc(bytes + 14, ROCE_L3_IPV4, record.len_bytes - 14 - 4));
-        if (has_udp_checksums && bytes[23] == 17)
-            put_be16(bytes + 40, net_checksum_udp(bytes + 14, bytes + 34, record.len_bytes - 34));
-        cr_assert_eq(explain_tape_add(tape, &record), 0);
-    }
-    net_capture_close(capture);
+    if (bytes[23] != 17)
+        return;
+    put_le32(bytes + len_bytes - 4, roce_icrc(bytes + 14, ROCE_L3_IPV4, len_bytes - 14 - 4));
+    if (has_udp_checksums)
+        put_be16(bytes + 40, net_checksum_udp(bytes + 14, bytes + 34, len_bytes - 34));
 }
 
-static struct outcome replay_file(const char *name, const char *as, edit *change)
+static void load(const char *name, tape_edit *change, struct explain_tape *tape)
+{
+    tape_of(name, change, change || has_udp_checksums ? mend : NULL, tape);
+}
+
+static struct outcome replay_file(const char *name, const char *as, tape_edit *change)
 {
     struct explain_tape tape;
     load(name, change, &tape);

@@ -164,6 +164,18 @@ struct nornic_wc iw_wait(struct iw_end *e)
     return wc;
 }
 
+void iw_fill(struct iw_end *e, size_t at, size_t len_bytes)
+{
+    for (size_t i = 0; i < len_bytes; i++)
+        e->memory[at + i] = (uint8_t)(i * 7 + i / 251 + at);
+}
+
+void iw_agree_with(const struct iw_end *e)
+{
+    struct nornic_port_attr attr;
+    nornic_dev_query_port(e->dev, &attr, sizeof attr); /* takes the device's lock */
+}
+
 int iw_tcp(uint16_t port)
 {
     const struct timeval limit = {.tv_sec = IW_WAIT_NS / NS_PER_S};
@@ -176,6 +188,11 @@ int iw_tcp(uint16_t port)
     return fd;
 }
 
+void iw_tcp_say(int fd, const void *bytes, size_t len_bytes)
+{
+    cr_assert_eq(send(fd, bytes, len_bytes, MSG_NOSIGNAL), (ssize_t)len_bytes);
+}
+
 bool iw_tcp_ended(int fd)
 {
     uint8_t bytes[4096];
@@ -183,4 +200,11 @@ bool iw_tcp_ended(int fd)
     while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
         ;
     return n == 0 || errno == ECONNRESET;
+}
+
+void iw_tcp_reset(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
 }

@@ -56,10 +56,19 @@ struct nornic_send_wr iw_wr(enum nornic_wr_opcode opcode, const struct iw_end *e
 void iw_post(struct iw_end *e, const struct nornic_send_wr *wr);
 void iw_post_recv(struct iw_end *e, size_t at, uint32_t len_bytes);
 struct nornic_wc iw_wait(struct iw_end *e);
+/* Bytes that tell where they stand, in the memory from `at` on. */
+void iw_fill(struct iw_end *e, size_t at, size_t len_bytes);
+/* What this thread has written is before what the device does from now on for its peer, and what that has
+ * done is before what this thread reads: ThreadSanitizer does not see what the kernel's TCP brings about. */
+void iw_agree_with(const struct iw_end *e);
 
 /* A TCP connection to `port` of 127.0.0.1, which no reading of keeps the test longer than IW_WAIT_NS. */
 int iw_tcp(uint16_t port);
+/* Sends all of that. */
+void iw_tcp_say(int fd, const void *bytes, size_t len_bytes);
 /* Whether the other end has ended it by now, or does in time. Reads on. */
 bool iw_tcp_ended(int fd);
+/* Closes it by a reset, as a kernel does where something is left unread. */
+void iw_tcp_reset(int fd);
 
 #endif

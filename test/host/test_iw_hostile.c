@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP peers that are no iWARP, or bad ones: what they do costs nobody else anything, and leaves nothing. */
+/* TCP peers that ask and are no iWARP, or bad ones: what they do costs nobody else anything, and leaves
+ * nothing. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #include "host/api.h"
-#include "host/clock.h"
 #include "host/host.h"
 #include "iw_pair.h"
 #include "iwarp/crc.h"
@@ -38,11 +38,6 @@ static void teardown(void)
 }
 
 TestSuite(iw_hostile, .init = setup, .fini = teardown, .timeout = 60);
-
-static void say(int fd, const void *bytes, size_t len_bytes)
-{
-    cr_assert_eq(send(fd, bytes, len_bytes, MSG_NOSIGNAL), (ssize_t)len_bytes);
-}
 
 static const char request[] = "MPA ID Req Frame\x40\x01\x00\x00"; /* C, revision 1, no private data */
 #define REQUEST_BYTES (sizeof request - 1)
@@ -93,7 +88,7 @@ Test(iw_hostile, what_is_no_request_is_turned_away)
                                         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"};
     for (size_t i = 0; i < array_len(words); i++) {
         int fd = iw_tcp(port);
-        say(fd, words[i], 20);
+        iw_tcp_say(fd, words[i], 20);
         cr_expect(iw_tcp_ended(fd));
         close(fd);
     }
@@ -108,7 +103,7 @@ Test(iw_hostile, a_revision_that_is_none_is_turned_away)
     memcpy(bytes, request, sizeof bytes);
     bytes[17] = 3;
     int fd = iw_tcp(port);
-    say(fd, bytes, sizeof bytes);
+    iw_tcp_say(fd, bytes, sizeof bytes);
     cr_expect(iw_tcp_ended(fd));
     close(fd);
     expect_no_event();
@@ -122,7 +117,7 @@ Test(iw_hostile, a_request_of_revision_2_may_tell_no_depths)
     memcpy(bytes, request, sizeof bytes);
     bytes[17] = 2;
     int fd = iw_tcp(port);
-    say(fd, bytes, sizeof bytes);
+    iw_tcp_say(fd, bytes, sizeof bytes);
     iw_take(&server, NULL);
     struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect(event->responder_resources == 128 && event->initiator_depth == 128, "%u, %u",
@@ -137,7 +132,7 @@ Test(iw_hostile, who_says_half_a_request_or_nothing_is_not_waited_for_long)
 {
     int half = iw_tcp(port), silent = iw_tcp(port);
     uint64_t start_ns = host_now_ns();
-    say(half, request, 10);
+    iw_tcp_say(half, request, 10);
     expect_service(); /* nobody waits for them */
     cr_expect(iw_tcp_ended(half));
     cr_expect(iw_tcp_ended(silent));
@@ -154,18 +149,11 @@ Test(iw_hostile, a_request_octet_by_octet_is_as_good)
 {
     int fd = iw_tcp(port);
     for (size_t i = 0; i < REQUEST_BYTES; i++)
-        say(fd, request + i, 1);
+        iw_tcp_say(fd, request + i, 1);
     iw_take(&server, NULL);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
     close(fd);
     iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED);
-}
-
-static void reset(int fd)
-{
-    const struct linger at_once = {.l_onoff = 1};
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    close(fd);
 }
 
 Test(iw_hostile, a_reset_in_the_middle_of_a_request_leaves_nothing)
@@ -173,8 +161,8 @@ Test(iw_hostile, a_reset_in_the_middle_of_a_request_leaves_nothing)
     for (size_t n = 0; n <= REQUEST_BYTES - 1; n++) {
         int fd = iw_tcp(port);
         if (n)
-            say(fd, request, n);
-        reset(fd);
+            iw_tcp_say(fd, request, n);
+        iw_tcp_reset(fd);
     }
     expect_service();
     expect_no_event();
@@ -184,12 +172,12 @@ Test(iw_hostile, a_reset_in_the_middle_of_a_request_leaves_nothing)
 Test(iw_hostile, who_asks_and_goes_is_told_of_and_over)
 {
     int fd = iw_tcp(port);
-    say(fd, request, REQUEST_BYTES);
+    iw_tcp_say(fd, request, REQUEST_BYTES);
     struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_CONNECT_REQUEST);
     server.id = event->id;
     nornic_cm_ack_event(event);
     uint64_t resets = counter("resets");
-    reset(fd);
+    iw_tcp_reset(fd);
     for (int i = 0; i < 20000 && counter("resets") == resets; i++)
         usleep(1000);
     iw_make_qp(&server);
@@ -205,10 +193,10 @@ Test(iw_hostile, noise_behind_the_setup_ends_that_stream_alone)
     for (size_t i = 0; i < sizeof noise; i++)
         noise[i] = (uint8_t)(i * 31 + 7);
     int fd = iw_tcp(port);
-    say(fd, request, REQUEST_BYTES);
+    iw_tcp_say(fd, request, REQUEST_BYTES);
     iw_take(&server, NULL);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    say(fd, noise, sizeof noise);
+    iw_tcp_say(fd, noise, sizeof noise);
     close(fd);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
     nornic_cm_id_destroy(server.id);
@@ -240,7 +228,7 @@ Test(iw_hostile, a_child_with_its_descriptors_changes_nothing)
 {
     struct nornic_cm_id *second;
     int ends[2], fd = iw_tcp(port);
-    say(fd, request, REQUEST_BYTES);
+    iw_tcp_say(fd, request, REQUEST_BYTES);
     iw_take(&server, NULL);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
     iw_listen(&server, &second, 1);
@@ -260,7 +248,7 @@ Test(iw_hostile, a_child_with_its_descriptors_changes_nothing)
     server.id = NULL;
     server.qp = NULL;
     cr_expect_eq(watched(), 1);
-    say(fd, request, REQUEST_BYTES); /* which comes to the child's copy */
+    iw_tcp_say(fd, request, REQUEST_BYTES); /* which comes to the child's copy */
     expect_service();
     close(ends[1]);
     cr_expect_eq(waitpid(child, NULL, 0), child);
@@ -280,10 +268,10 @@ static void hear_terminate(uint8_t layer_and_type, uint8_t code, uint8_t flags, 
     fpdu[22] = flags;
     iwarp_crc_put(fpdu + crc_at, iwarp_crc(0, fpdu, (uint32_t)crc_at));
     int fd = iw_tcp(port);
-    say(fd, request, REQUEST_BYTES);
+    iw_tcp_say(fd, request, REQUEST_BYTES);
     iw_take(&server, NULL);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    say(fd, fpdu, crc_at + 4);
+    iw_tcp_say(fd, fpdu, crc_at + 4);
     struct nornic_cm_event *event = iw_event(&server, NORNIC_CM_EVENT_DISCONNECTED);
     cr_expect_not_null(strstr(event->why.text, wanted), "%s", event->why.text);
     nornic_cm_ack_event(event);
@@ -307,142 +295,6 @@ Test(iw_hostile, a_terminate_of_any_kind_is_put_in_words)
     hear_terminate(0, 0, 0, 0, "the peer ended the stream by a Terminate that says no more");
 }
 
-/* --- the other way round: who listens is no iWARP --- */
-
-static int listen_as_none(struct sockaddr_in *at)
-{
-    socklen_t at_bytes = sizeof *at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    cr_assert_eq(bind(fd, (struct sockaddr *)at, sizeof *at), 0);
-    cr_assert_eq(listen(fd, 1), 0);
-    cr_assert_eq(getsockname(fd, (struct sockaddr *)at, &at_bytes), 0);
-    return fd;
-}
-
-/* covers: IWARP-MPA-14 */
-Test(iw_hostile, a_reply_that_never_comes_is_not_waited_for_long)
-{
-    struct iw_end client;
-    struct sockaddr_in at;
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", NULL);
-    uint64_t start_ns = host_now_ns();
-    iw_start(&client, ntohs(at.sin_port), NULL);
-    struct nornic_cm_event *event = iw_event(&client, NORNIC_CM_EVENT_UNREACHABLE);
-    cr_expect_eq(event->status, -ETIMEDOUT);
-    cr_expect_not_null(strstr(event->why.text, "no MPA Reply comes"), "%s", event->why.text);
-    nornic_cm_ack_event(event);
-    cr_expect_geq(host_now_ns() - start_ns, IWARP_REPLY_TIMEOUT_NS * 9 / 10);
-    iw_close(&client);
-    close(socket_fd);
-}
-
-/* A connection that comes to `socket_fd`; of what it asks for, which is `wanted` octets, `asked` has room. */
-static int accept_request(int socket_fd, uint8_t *asked, size_t wanted)
-{
-    int fd = accept(socket_fd, NULL, NULL);
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(recv(fd, asked, wanted, MSG_WAITALL), (ssize_t)wanted);
-    return fd;
-}
-
-/* By a FIN; or by a reset, as a kernel does where something is left unread. */
-static void hang_up(int fd, bool is_reset)
-{
-    const struct linger at_once = {.l_onoff = 1};
-    if (is_reset)
-        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    close(fd);
-}
-
-static const struct nornic_conn_param eight = {.private_data = "who I am", .private_data_len = 8};
-
-Test(iw_hostile, a_server_that_answers_with_noise_is_told_of)
-{
-    struct iw_end client;
-    struct sockaddr_in at;
-    uint8_t asked[32];
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", NULL);
-    iw_start(&client, ntohs(at.sin_port), &eight);
-    int fd = accept_request(socket_fd, asked, 32);
-    say(fd, "HTTP/1.0 400 Bad Request\r\n\r\n", 28);
-    cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
-    close(fd);
-    iw_close(&client);
-    close(socket_fd);
-}
-
-/* It is asked once more, for revision 1, and no third time. covers: IWARP-MPA-12 */
-Test(iw_hostile, a_server_that_hangs_up_is_asked_for_revision_1_and_then_told_of)
-{
-    for (int is_reset = 0; is_reset < 2; is_reset++) {
-        struct iw_end client;
-        struct sockaddr_in at;
-        uint8_t asked[32];
-        int socket_fd = listen_as_none(&at);
-        iw_open(&client, "iwarp:127.0.0.1", NULL);
-        iw_start(&client, ntohs(at.sin_port), &eight);
-        hang_up(accept_request(socket_fd, asked, 32), is_reset);
-        hang_up(accept_request(socket_fd, asked, 28), is_reset);
-        cr_expect_arr_eq(asked, "MPA ID Req Frame\x40\x01\x00\x08who I am", 28);
-        cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
-        cr_expect_eq(nornic_qp_state(client.qp), NORNIC_QPS_ERR, "it is over");
-        iw_close(&client);
-        close(socket_fd);
-    }
-}
-
-/* One that knows no other revision is connected to, by a queue pair that still has its receives.
- * covers: IWARP-MPA-12 */
-Test(iw_hostile, a_server_of_revision_1_alone_is_connected_to)
-{
-    struct iw_end client;
-    struct sockaddr_in at;
-    struct nornic_cm_endpoints ends;
-    uint8_t asked[32], fpdu[24] = {0, 18, 0x41, 0x43, [15] = 1}; /* a SEND of nothing */
-    uint8_t first[2 + 14 + 4]; /* an FPDU of the client, behind which a responder may speak */
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", NULL);
-    iw_start(&client, ntohs(at.sin_port), &eight);
-    iw_post_recv(&client, 0, 16);
-    hang_up(accept_request(socket_fd, asked, 32), false);
-    int fd = accept_request(socket_fd, asked, 28);
-    say(fd, "MPA ID Rep Frame\x40\x01\x00\x00", 20);
-    cr_expect_eq(iw_hears(&client, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    nornic_cm_id_endpoints(client.id, &ends);
-    struct sockaddr_in from = {.sin_port = 0};
-    socklen_t from_bytes = sizeof from;
-    cr_assert_eq(getpeername(fd, (struct sockaddr *)&from, &from_bytes), 0);
-    cr_expect_eq(ends.local_port, ntohs(from.sin_port), "of the second connection");
-    const struct nornic_send_wr write = {.opcode = NORNIC_WR_RDMA_WRITE, .send_flags = NORNIC_SEND_SIGNALED};
-    iw_post(&client, &write);
-    cr_expect_eq(iw_wait(&client).status, NORNIC_WC_SUCCESS);
-    cr_assert_eq(recv(fd, first, sizeof first, MSG_WAITALL), (ssize_t)sizeof first);
-    iwarp_crc_put(fpdu + 20, iwarp_crc(0, fpdu, 20));
-    say(fd, fpdu, sizeof fpdu);
-    cr_expect_eq(iw_wait(&client).status, NORNIC_WC_SUCCESS, "a SEND into the receive that was there before");
-    close(fd);
-    iw_close(&client);
-    close(socket_fd);
-}
-
-/* Who asks for revision 2 by name gets that or nothing. */
-Test(iw_hostile, who_wants_revision_2_alone_falls_back_to_none)
-{
-    struct iw_end client;
-    struct sockaddr_in at;
-    uint8_t asked[32];
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", &(struct nornic_iwarp_config){.mpa_rev = 2});
-    iw_start(&client, ntohs(at.sin_port), &eight);
-    hang_up(accept_request(socket_fd, asked, 32), false);
-    cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
-    iw_close(&client);
-    close(socket_fd);
-}
-
 /* Descriptors run out: who connects waits, and is served when there are some again. */
 Test(iw_hostile, without_descriptors_connections_wait)
 {
@@ -456,7 +308,7 @@ Test(iw_hostile, without_descriptors_connections_wait)
     none = (struct rlimit){.rlim_cur = (rlim_t)fd + 1, .rlim_max = old.rlim_max};
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
     cr_assert_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
-    say(fd, request, REQUEST_BYTES);
+    iw_tcp_say(fd, request, REQUEST_BYTES);
     cr_expect_eq(nornic_cm_get_event(server.cm, &event, 150 * NS_PER_MS), -EAGAIN);
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
     iw_take(&server, NULL);
@@ -501,7 +353,7 @@ Test(iw_hostile, a_refusal_that_tcp_does_not_take_is_given_up)
 {
     for (int forgets = 0; forgets < 2; forgets++) {
         int fd = iw_tcp(port);
-        say(fd, request, REQUEST_BYTES);
+        iw_tcp_say(fd, request, REQUEST_BYTES);
         struct nornic_cm_id *id = id_of_request();
         uint64_t resets = counter("resets"), start_ns = host_now_ns();
         atomic_store(&takes_nothing, true);
@@ -572,7 +424,7 @@ Test(iw_hostile, a_crowd_at_one_listener_is_none_of_another)
         for (int i = 0; i < CROWD; i++)
             fds[i] = iw_tcp(port);
         int good = iw_tcp(other_port);
-        say(good, request, REQUEST_BYTES);
+        iw_tcp_say(good, request, REQUEST_BYTES);
         iw_take(&server, NULL);
         cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
         is_at_once = recv(fds[HURRIED], &octet, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
@@ -597,10 +449,10 @@ Test(iw_hostile, a_queue_pair_that_goes_in_the_middle_of_an_fpdu_resets_its_stre
     const int little = 65536;
     int fd = iw_tcp(port); /* it does not read */
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
-    say(fd, request, REQUEST_BYTES);
+    iw_tcp_say(fd, request, REQUEST_BYTES);
     iw_take(&server, NULL);
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    say(fd, empty_write, sizeof empty_write - 1);
+    iw_tcp_say(fd, empty_write, sizeof empty_write - 1);
     struct nornic_sge sge;
     for (int i = 0; i < 64; i++) { /* 16 MiB: more than the two sockets hold */
         const struct nornic_send_wr wr = iw_wr(NORNIC_WR_RDMA_WRITE, &server, &server, &sge, 0, 0, IW_BYTES);

@@ -96,6 +96,16 @@ void hs_to_confirm(struct hs *h, bool first_contact)
     h->len_bytes = peer_accept(&h->conn, SMCR_CLC_CONFIRM, false, 0, h->m);
 }
 
+void hs_to(struct hs *h, uint8_t type)
+{
+    if (type == SMCR_CLC_PROPOSAL)
+        hs_to_proposal(h);
+    else if (type == SMCR_CLC_ACCEPT)
+        hs_to_accept(h, true);
+    else
+        hs_to_confirm(h, true);
+}
+
 void hs_contact(struct hs *h, unsigned links)
 {
     cr_assert(peer_first_contact(&h->peer, &h->conn, links));

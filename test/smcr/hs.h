@@ -38,6 +38,8 @@ void hs_pass(struct hs *h);
 void hs_to_proposal(struct hs *h);
 void hs_to_accept(struct hs *h, bool first_contact);
 void hs_to_confirm(struct hs *h, bool first_contact);
+/* Whichever of these three, an enum smcr_clc_type, of a first contact. */
+void hs_to(struct hs *h, uint8_t type);
 /* The whole first contact with `links` links. */
 void hs_contact(struct hs *h, unsigned links);
 

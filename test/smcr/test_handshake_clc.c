@@ -106,12 +106,7 @@ Test(handshake_clc, SMCR_CLC_05_segments_of_one_byte)
 static void expect_broken(enum smcr_role role, uint8_t at_stage, void (*spoil)(uint8_t *m, size_t *len_bytes))
 {
     hs_begin(&h, role, NULL);
-    if (at_stage == SMCR_CLC_PROPOSAL)
-        hs_to_proposal(&h);
-    else if (at_stage == SMCR_CLC_ACCEPT)
-        hs_to_accept(&h, true);
-    else
-        hs_to_confirm(&h, true);
+    hs_to(&h, at_stage);
     spoil(h.m, &h.len_bytes);
     hs_send(&h, h.m, h.len_bytes);
     hs_expect_reset(&h, -EPROTO);
@@ -210,12 +205,7 @@ Test(handshake_clc, SMCR_CLC_08_a_message_out_of_order_is_the_end_of_tcp)
             if (type == stages[s].stage)
                 continue;
             hs_begin(&h, stages[s].role, NULL);
-            if (s == 0)
-                hs_to_proposal(&h);
-            else if (s == 1)
-                hs_to_accept(&h, true);
-            else
-                hs_to_confirm(&h, true);
+            hs_to(&h, stages[s].stage);
             if (!h.peer.link[0].raw)
                 peer_make_link(&h.peer, 0, 0);
             size_t n = type == SMCR_CLC_PROPOSAL ? peer_proposal(&h.peer, m)
@@ -249,12 +239,7 @@ Test(handshake_clc, SMCR_CLC_10_a_decline_in_place_of_each_message)
     for (uint32_t chunk = 0; chunk < 2; chunk++) {
         for (unsigned s = 0; s < 3; s++) {
             hs_begin(&h, stages[s].role, &(struct pair_config){.tcp_chunk_bytes = chunk});
-            if (s == 0)
-                hs_to_proposal(&h);
-            else if (s == 1)
-                hs_to_accept(&h, true);
-            else
-                hs_to_confirm(&h, true);
+            hs_to(&h, stages[s].stage);
             uint8_t decline[SMCR_DECLINE_BYTES];
             hs_send(&h, decline, peer_decline(&h.peer, false, decline));
             hs_pass(&h);
@@ -315,12 +300,7 @@ Test(handshake_clc, SMCR_CLC_12_silence_ends_tcp)
     for (unsigned s = 0; s < 3; s++) {
         for (unsigned half = 0; half < 2; half++) {
             hs_begin(&h, stages[s].role, NULL);
-            if (s == 0)
-                hs_to_proposal(&h);
-            else if (s == 1)
-                hs_to_accept(&h, true);
-            else
-                hs_to_confirm(&h, true);
+            hs_to(&h, stages[s].stage);
             uint64_t since_ns = h.pair->now_ns;
             if (half)
                 hs_send(&h, h.m, h.len_bytes / 2);
@@ -374,12 +354,7 @@ Test(handshake_clc, SMCR_FC_22_the_end_of_tcp_is_the_end_of_it)
     for (unsigned s = 0; s < 3; s++) {
         for (unsigned rst = 0; rst < 2; rst++) {
             hs_begin(&h, stages[s].role, NULL);
-            if (s == 0)
-                hs_to_proposal(&h);
-            else if (s == 1)
-                hs_to_accept(&h, true);
-            else
-                hs_to_confirm(&h, true);
+            hs_to(&h, stages[s].stage);
             if (rst)
                 pair_tcp_rst(pair_other(h.conn.end));
             else
@@ -398,12 +373,7 @@ Test(handshake_clc, SMCR_SEC_07_the_application_leaves_in_the_middle_of_it)
     for (unsigned s = 0; s < 3; s++) {
         for (unsigned linger = 0; linger < 2; linger++) {
             hs_begin(&h, stages[s].role, NULL);
-            if (s == 0)
-                hs_to_proposal(&h);
-            else if (s == 1)
-                hs_to_accept(&h, true);
-            else
-                hs_to_confirm(&h, true);
+            hs_to(&h, stages[s].stage);
             struct pair_end *theirs = pair_other(h.conn.end);
             struct smcr *smcr = h.pair->node[HS_INSTANCE].smcr;
             smcr_conn_release(theirs->conn, linger, h.pair->now_ns);
@@ -432,12 +402,7 @@ Test(handshake_clc, SMCR_SEC_07_every_byte_of_every_message_flipped)
         unsigned len = s == 0 ? 52 : SMCR_ACCEPT_BYTES;
         for (unsigned at = 0; at < len; at++) {
             hs_begin(&h, stages[s].role, &(struct pair_config){.seed = 1 + at});
-            if (s == 0)
-                hs_to_proposal(&h);
-            else if (s == 1)
-                hs_to_accept(&h, true);
-            else
-                hs_to_confirm(&h, true);
+            hs_to(&h, stages[s].stage);
             h.m[at] ^= (uint8_t)(1u << at % 8);
             hs_send(&h, h.m, h.len_bytes);
             pair_run_for(h.pair, 30 * PAIR_S);

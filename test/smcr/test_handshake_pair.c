@@ -5,16 +5,10 @@
 #include "net/bytes.h"
 #include "smcr/cdc_wire.h"
 #include "smcr/conn/conn.h"
-#include "test/smcr_pair/pair.h"
+#include "test/smcr/finish.h"
 #include "test/smcr/steps.h"
 
 TestSuite(handshake_pair, .timeout = 60);
-
-static void finish(struct pair *pair)
-{
-    const char *wrong = pair_free(pair);
-    cr_assert_null(wrong, "%s", wrong);
-}
 
 /* --- what was sent, in its order --- */
 

@@ -6,13 +6,8 @@
 
 #include "smcr/conn/conn.h"
 #include "smcr/stat.h"
+#include "test/smcr/finish.h"
 #include "test/smcr_pair/peer.h"
-
-static void finish(struct pair *pair)
-{
-    const char *why = pair_free(pair);
-    cr_assert_null(why, "%s", why);
-}
 
 static bool is_reset(void *ctx, struct pair *pair)
 {

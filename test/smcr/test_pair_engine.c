@@ -7,14 +7,9 @@
 #include "roce/opcode.h"
 #include "roce/packet.h"
 #include "smcr/conn/conn.h"
+#include "test/smcr/finish.h"
 #include "test/smcr_pair/raw.h"
 #include "test/smcr/steps.h"
-
-static void finish(struct pair *pair)
-{
-    const char *why = pair_free(pair);
-    cr_assert_null(why, "%s", why);
-}
 
 /* --- SMCR-ENG-01 --- */
 

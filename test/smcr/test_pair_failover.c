@@ -8,14 +8,9 @@
 #include "net/bytes.h"
 #include "smcr/conn/conn.h"
 #include "smcr/stat.h"
+#include "test/smcr/finish.h"
 #include "test/smcr/steps.h"
 #include "test/smcr_pair/peer.h"
-
-static void finish(struct pair *pair)
-{
-    const char *why = pair_free(pair);
-    cr_assert_null(why, "%s", why);
-}
 
 static struct pair_config two_fabrics(uint64_t seed)
 {

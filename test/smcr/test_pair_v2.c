@@ -6,7 +6,7 @@
 #include "smcr/conn/conn.h"
 #include "smcr/llc2_wire.h"
 #include "smcr/stat.h"
-#include "test/smcr_pair/pair.h"
+#include "test/smcr/finish.h"
 
 /* What was seen of a run. */
 struct seen {
@@ -50,26 +50,6 @@ static struct pair *begin(struct pair_config *config, struct seen *seen)
     return pair;
 }
 
-static void finish(struct pair *pair)
-{
-    const char *why = pair_free(pair);
-    cr_assert_null(why, "%s", why);
-}
-
-static bool over(void *ctx, struct pair *pair)
-{
-    (void)pair;
-    return pair_is_over(ctx);
-}
-
-static void close_both(struct pair *pair, struct pair_conn *c)
-{
-    pair_close(&c->end[0]);
-    pair_run_for(pair, PAIR_MS);
-    pair_close(&c->end[1]);
-    cr_assert(pair_run_until(pair, over, c, PAIR_S), "it does not end");
-}
-
 static struct pair_conn *connect(struct pair *pair)
 {
     struct pair_conn *c = pair_connect(pair, 0);
@@ -94,7 +74,7 @@ Test(pair_v2, one_port_and_bytes_both_ways)
     cr_assert_eq(c->end[0].conn->cursor_start, 0);
     cr_assert_eq(seen.v1_messages, 0);
     cr_assert_gt(seen.v2_messages, 3);
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -117,7 +97,7 @@ Test(pair_v2, two_links_by_one_long_message_each_way)
     pair_restore(pair, 0, 0);
     pair_run_for(pair, 120 * PAIR_S);
     cr_assert_eq(smcr_group_redundancy(c->end[0].conn->group), SMCR_SYMMETRIC);
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -132,7 +112,7 @@ Test(pair_v2, version_1_where_one_knows_no_enterprise_id)
         cr_assert_eq(c->end[0].conn->group->version, 1);
         cr_assert_eq(c->end[1].conn->group->version, 1);
         cr_assert_eq(seen.v2_messages, 0);
-        close_both(pair, c);
+        finish_conn(pair, c);
         finish(pair);
     }
 }
@@ -146,7 +126,7 @@ Test(pair_v2, version_1_where_no_enterprise_id_is_common)
     struct pair *pair = begin(&config, &seen);
     struct pair_conn *c = connect(pair);
     cr_assert_eq(c->end[0].conn->group->version, 1);
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -166,7 +146,7 @@ Test(pair_v2, a_group_takes_as_many_connections_as_was_settled)
     cr_assert_eq(c[19]->end[0].conn->group, c[16]->end[0].conn->group);
     cr_assert_eq(c[0]->end[1].conn->group->max_conns, 16);
     for (unsigned i = 0; i < 20; i++)
-        close_both(pair, c[i]);
+        finish_conn(pair, c[i]);
     finish(pair);
 }
 
@@ -191,11 +171,11 @@ Test(pair_v2, rmbs_beyond_the_first_are_told_and_taken_back)
     cr_assert_eq(smcr_group_redundancy(c[0]->end[0].conn->group), SMCR_SYMMETRIC);
     cr_assert_eq(c[0]->end[1].conn->group->num_peer_rmbs, 9);
     for (unsigned i = 1; i < 9; i++)
-        close_both(pair, c[i]);
+        finish_conn(pair, c[i]);
     pair_run_for(pair, 20 * PAIR_S);
     cr_assert_lt(c[0]->end[1].conn->group->num_peer_rmbs, 3);
     cr_assert(pair_transfer(pair, &c[0]->end[1], 100000, PAIR_S), "%s", pair->failure);
-    close_both(pair, c[0]);
+    finish_conn(pair, c[0]);
     finish(pair);
 }
 
@@ -212,7 +192,7 @@ Test(pair_v2, who_speaks_version_2_alone_needs_one_who_does)
         cr_assert(pair_is_fallback(c), "%u", node);
         pair_tcp_fin(&c->end[0]);
         pair_tcp_fin(&c->end[1]);
-        close_both(pair, c);
+        finish_conn(pair, c);
         finish(pair);
     }
 }
@@ -232,8 +212,8 @@ Test(pair_v2, an_offer_of_version_2_alone_names_neither_peer_nor_subnet)
     cr_assert_eq(c->end[1].conn->group, d->end[1].conn->group, "its GID names the client");
     cr_assert_eq(seen.proposal_bytes, 156);
     cr_assert_eq(seen.proposal_marks, 0);
-    close_both(pair, c);
-    close_both(pair, d);
+    finish_conn(pair, c);
+    finish_conn(pair, d);
     finish(pair);
 }
 
@@ -262,7 +242,7 @@ Test(pair_v2, a_fin_that_overtakes_the_end_of_the_first_contact)
     pair_run_for(pair, 50 * PAIR_MS);
     cr_assert_eq(pair_drain(&c->end[1], 2000), 1000);
     cr_assert(c->end[1].eof || pair_drain(&c->end[1], 1) == 0, "and the end of the stream behind it");
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -282,7 +262,7 @@ Test(pair_v2, a_fin_in_a_first_contact_that_never_ends)
     pair_run_for(pair, 20 * PAIR_S);
     cr_assert_not(c->end[1].events & SMCR_EVENT_ESTABLISHED);
     cr_assert(c->end[1].events & (SMCR_EVENT_RESET | SMCR_EVENT_FALLBACK));
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -304,7 +284,7 @@ Test(pair_v2, the_server_knows_from_confirm_which_rnics_the_client_has)
     pair_run_for(pair, 60 * PAIR_S);
     cr_assert_eq(c->end[1].conn->group->num_client_gids, 0);
     cr_assert_eq(smcr_group_redundancy(c->end[1].conn->group), SMCR_SYMMETRIC);
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -324,7 +304,7 @@ Test(pair_v2, an_rmb_that_has_served_waits_to_be_given_back)
     struct smcr_group *group = a->end[1].conn->group;
     uint32_t rkey = a->end[1].conn->rmb->mr[0]->rkey;
     smcr_give_back(pair->node[1].smcr, rkey, pair->now_ns); /* in use: nothing happens */
-    close_both(pair, a);
+    finish_conn(pair, a);
     struct pair_conn *b = connect(pair);
     cr_assert_eq(b->end[1].conn->group, group);
     cr_assert_eq(group->num_rmbs, 2);
@@ -333,7 +313,7 @@ Test(pair_v2, an_rmb_that_has_served_waits_to_be_given_back)
     pair_run_for(pair, PAIR_S);
     cr_assert_eq(group->num_rmbs, 1);
     cr_assert_eq(b->end[0].conn->group->num_peer_rmbs, 1, "the client has heard of it");
-    close_both(pair, b);
+    finish_conn(pair, b);
     smcr_give_back(pair->node[1].smcr, group->rmbs->mr[0]->rkey, pair->now_ns);
     pair_run_for(pair, PAIR_S);
     cr_assert_eq(group->num_rmbs, 0, "the last one too");

@@ -6,27 +6,7 @@
 
 #include "smcr/conn/conn.h"
 #include "smcr/stat.h"
-#include "test/smcr_pair/pair.h"
-
-static void finish(struct pair *pair)
-{
-    const char *why = pair_free(pair);
-    cr_assert_null(why, "%s", why);
-}
-
-static bool over(void *ctx, struct pair *pair)
-{
-    (void)pair;
-    return pair_is_over(ctx);
-}
-
-static void close_both(struct pair *pair, struct pair_conn *c)
-{
-    pair_close(&c->end[0]);
-    pair_run_for(pair, PAIR_MS);
-    pair_close(&c->end[1]);
-    cr_assert(pair_run_until(pair, over, c, PAIR_S), "it does not end");
-}
+#include "test/smcr/finish.h"
 
 static void both_ways(const struct pair_config *config)
 {
@@ -35,7 +15,7 @@ static void both_ways(const struct pair_config *config)
     cr_assert_not_null(c, "no connection: %s", pair->failure);
     cr_assert(pair_transfer(pair, &c->end[0], 200000, PAIR_S), "%s", pair->failure);
     cr_assert(pair_transfer(pair, &c->end[1], 200000, PAIR_S), "%s", pair->failure);
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -75,7 +55,7 @@ Test(pair, SMCR_FBK_05_no_byte_is_lost_around_a_decline)
     cr_assert(pair_is_fallback(c));
     cr_assert(pair_transfer(pair, &c->end[0], 30000, PAIR_S), "%s", pair->failure);
     cr_assert(pair_transfer(pair, &c->end[1], 30000, PAIR_S), "%s", pair->failure);
-    close_both(pair, c);
+    finish_conn(pair, c);
     finish(pair);
 }
 
@@ -101,7 +81,7 @@ Test(pair, SMCR_FC_21_fifty_connections_at_once_share_a_group)
     for (unsigned i = 0; i < 50; i++)
         cr_assert(pair_transfer(pair, &c[i]->end[i % 2], 3000, PAIR_S), "%s", pair->failure);
     for (unsigned i = 0; i < 50; i++)
-        close_both(pair, c[i]);
+        finish_conn(pair, c[i]);
     finish(pair);
 }
 
@@ -115,8 +95,8 @@ Test(pair, SMCR_ARC_09_a_group_for_each_direction)
     cr_assert_neq(a->end[0].conn->group, b->end[0].conn->group);
     cr_assert_neq(a->end[0].conn->link->local.qpn, b->end[0].conn->link->local.qpn);
     cr_assert(pair_transfer(pair, &b->end[1], 30000, PAIR_S), "%s", pair->failure);
-    close_both(pair, a);
-    close_both(pair, b);
+    finish_conn(pair, a);
+    finish_conn(pair, b);
     finish(pair);
 }
 
@@ -143,8 +123,8 @@ Test(pair, SMCR_SC_08_data_that_overtakes_the_confirm_is_held)
     c->end[1].held = false;
     pair_run_for(pair, PAIR_MS);
     cr_assert_eq(pair_drain(&c->end[1], 6000), 5000, "%s", pair->failure);
-    close_both(pair, c);
-    close_both(pair, first);
+    finish_conn(pair, c);
+    finish_conn(pair, first);
     finish(pair);
 }
 
@@ -169,6 +149,6 @@ Test(pair, SMCR_ARC_26_connections_are_spread_over_the_links)
         cr_assert_eq(used, 2, "node %u uses %u links", n, used);
     }
     for (unsigned i = 0; i < 8; i++)
-        close_both(pair, c[i]);
+        finish_conn(pair, c[i]);
     finish(pair);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/iwarp/inner.h"
 #include "iwarp/crc.h"
@@ -112,14 +113,10 @@ void explain_iwr_engine_free(struct iwr_end *e)
 
 static int keep(struct iwr_end *e, const uint8_t *bytes, uint32_t len)
 {
-    if (e->out_bytes + len > e->out_cap) {
-        size_t cap = 2 * e->out_cap + len;
-        uint8_t *grown = realloc(e->out, cap);
-        if (!grown)
-            return -ENOMEM;
-        e->out = grown;
-        e->out_cap = cap;
-    }
+    uint8_t *out = array_room(e->out, &e->out_cap, e->out_bytes + len, 1);
+    if (!out)
+        return -ENOMEM;
+    e->out = out;
     memcpy(e->out + e->out_bytes, bytes, len);
     e->out_bytes += len;
     return 0;

@@ -64,7 +64,8 @@ struct iwr_message {
     uint32_t stag, qn, msn, inv_stag;
     uint64_t to;
     uint8_t *data; /* owned */
-    uint32_t len_bytes, data_cap;
+    uint32_t len_bytes;
+    size_t data_cap;
     uint32_t segments, longest; /* ULPDU */
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/iwarp/inner.h"
 #include "iwarp/opcode.h"
@@ -32,27 +33,20 @@ static struct iwr_message *message_of(struct iwr_messages *m, enum iwr_class cla
     struct iwr_message *last = m->count[class] ? &m->items[class][m->count[class] - 1] : NULL;
     if (last && !last->is_whole && last->opcode == opcode)
         return last;
-    if (m->count[class] == m->cap[class]) {
-        size_t cap = m->cap[class] ? 2 * m->cap[class] : 32;
-        struct iwr_message *grown = reallocarray(m->items[class], cap, sizeof *grown);
-        if (!grown)
-            return NULL;
-        m->items[class] = grown;
-        m->cap[class] = cap;
-    }
+    struct iwr_message *items =
+        array_room(m->items[class], &m->cap[class], m->count[class] + 1, sizeof *items);
+    if (!items)
+        return NULL;
+    m->items[class] = items;
     return &m->items[class][m->count[class]];
 }
 
 static bool add_data(struct iwr_message *to, const uint8_t *bytes, uint32_t len)
 {
-    if (!to->data || to->len_bytes + len > to->data_cap) {
-        uint32_t cap = 2 * to->data_cap + len + 1;
-        uint8_t *grown = realloc(to->data, cap);
-        if (!grown)
-            return false;
-        to->data = grown;
-        to->data_cap = cap;
-    }
+    uint8_t *data = array_room(to->data, &to->data_cap, (size_t)to->len_bytes + len, 1);
+    if (!data)
+        return false;
+    to->data = data;
     if (len)
         memcpy(to->data + to->len_bytes, bytes, len);
     to->len_bytes += len;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/iwarp/inner.h"
 #include "explain/tcp/segment.h"
@@ -27,14 +28,11 @@ static struct iwr_conn *find(const struct iwr_conns *conns, const struct explain
 
 static struct iwr_conn *add(struct iwr_conns *conns, const struct explain_segment *s)
 {
-    if (conns->count == conns->cap) {
-        size_t cap = conns->cap ? 2 * conns->cap : 16;
-        struct iwr_conn **grown = reallocarray(conns->items, cap, sizeof(struct iwr_conn *));
-        if (!grown)
-            return NULL;
-        conns->items = grown;
-        conns->cap = cap;
-    }
+    struct iwr_conn **items =
+        array_room(conns->items, &conns->cap, conns->count + 1, sizeof(struct iwr_conn *));
+    if (!items)
+        return NULL;
+    conns->items = items;
     struct iwr_conn *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
@@ -50,14 +48,10 @@ static struct iwr_conn *add(struct iwr_conns *conns, const struct explain_segmen
 static struct iwr_event *append(struct iwr_conn *c, enum iwr_kind kind, uint8_t side,
                                 const struct explain_packet *p, uint32_t len_bytes)
 {
-    if (c->event_count == c->event_cap) {
-        size_t cap = c->event_cap ? 2 * c->event_cap : 64;
-        struct iwr_event *grown = reallocarray(c->events, cap, sizeof *grown);
-        if (!grown)
-            return NULL;
-        c->events = grown;
-        c->event_cap = cap;
-    }
+    struct iwr_event *events = array_room(c->events, &c->event_cap, c->event_count + 1, sizeof *events);
+    if (!events)
+        return NULL;
+    c->events = events;
     struct iwr_event *e = &c->events[c->event_count];
     *e = (struct iwr_event){
         .kind = kind, .side = side, .number = p->number, .time_ns = p->time_ns, .len_bytes = len_bytes};

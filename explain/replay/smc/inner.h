@@ -11,6 +11,7 @@
 #define NORNIC_EXPLAIN_REPLAY_SMC_INNER_H
 
 #include "explain/replay/smc/smc_replay.h"
+#include "explain/tcp/segment.h"
 #include "smcr/cdc_wire.h"
 #include "smcr/clc2_wire.h"
 #include "smcr/cursor.h"
@@ -235,15 +236,8 @@ struct smcplay {
 
 /* The endpoint with that address: its Peer ID, and whether it is there. */
 void smcplay_find_endpoint(struct smcplay *s, struct nornic_addr addr);
-/* What stands in an IP packet with a TCP segment; false: it is none. */
-struct smcplay_segment {
-    struct nornic_addr src, dst;
-    uint16_t src_port, dst_port;
-    bool fin, rst;
-};
-bool smcplay_segment(const struct explain_packet *p, struct smcplay_segment *out);
 /* The connection between these ends, newest first; NULL: none. `*is_own`: the endpoint sent the segment. */
-struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct smcplay_segment *segment, bool *is_own);
+struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct explain_segment *segment, bool *is_own);
 /* The link that a packet travels on; NULL: none. */
 struct smcplay_link *smcplay_link_of(struct smcplay *s, const struct roce_pkt *pkt, bool *is_own);
 /* The connection whose peer gave out that token; NULL: none. */

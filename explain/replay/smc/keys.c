@@ -7,21 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
 #include "net/bytes.h"
 
 void smcplay_keys_pair(struct smcplay *s, unsigned link, const uint32_t rkey[2], const uint64_t va[2])
 {
-    if (s->key_count == s->key_cap) {
-        size_t cap = s->key_cap ? 2 * s->key_cap : 64;
-        struct smcplay_key *grown = reallocarray(s->keys, cap, sizeof *grown);
-        s->is_out_of_memory |= !grown;
-        if (!grown)
-            return;
-        s->keys = grown;
-        s->key_cap = cap;
-    }
+    struct smcplay_key *keys = array_room(s->keys, &s->key_cap, s->key_count + 1, sizeof *keys);
+    s->is_out_of_memory |= !keys;
+    if (!keys)
+        return;
+    s->keys = keys;
     s->keys[s->key_count++] =
         (struct smcplay_key){.link = link, .rkey = {rkey[0], rkey[1]}, .va = {va[0], va[1]}};
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
 #include "net/bytes.h"
@@ -130,7 +131,7 @@ static bool has_gid(const struct smcplay *s, const uint8_t gid[16])
 /* Whether a Proposal is the endpoint's. One of version 2 alone does not name its sender: then the GID does,
  * or the address that it comes from. */
 static bool is_own_proposal(const struct smcplay *s, const struct explain_packet *p, unsigned layer,
-                            const struct smcplay_segment *g)
+                            const struct explain_segment *g)
 {
     static const uint8_t unnamed[SMCR_PEER_ID_BYTES];
     struct smcr_proposal m;
@@ -145,10 +146,10 @@ static bool is_own_proposal(const struct smcplay *s, const struct explain_packet
         if (has_gid(s, ext.gid))
             return true;
     }
-    return has_gid(s, g->src.b);
+    return has_gid(s, g->addr[0].b);
 }
 
-static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment *g, bool is_own_proposal,
+static int begin_conn(struct smcplay *s, size_t i, const struct explain_segment *g, bool is_own_proposal,
                       bool is_version_2)
 {
     bool is_own;
@@ -158,8 +159,8 @@ static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment 
     if (s->conn_count == SMCPLAY_CONNS_MAX)
         return -E2BIG;
     struct smcplay_conn *c = &s->conns[s->conn_count++];
-    *c = (struct smcplay_conn){.addr = {g->src, g->dst},
-                               .port = {g->src_port, g->dst_port},
+    *c = (struct smcplay_conn){.addr = {g->addr[0], g->addr[1]},
+                               .port = {g->port[0], g->port[1]},
                                .proposal = i,
                                .play = s,
                                .index = s->conn_count,
@@ -235,9 +236,9 @@ static void learn_v2(struct smcplay *s, const struct explain_layer *layer, const
 
 static int learn_clc(struct smcplay *s, size_t i, const struct explain_packet *p)
 {
-    struct smcplay_segment g = {.fin = false};
+    struct explain_segment g;
     int err = 0;
-    if (!smcplay_segment(p, &g))
+    if (!explain_segment_get(&g, p))
         return 0;
     for (unsigned k = 0; k < p->layer_count && !err; k++) {
         enum explain_layer_id id = p->layers[k].kind->id;
@@ -300,14 +301,10 @@ static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, siz
 
 static int keep_byte(struct smcplay_conn *c, uint8_t byte)
 {
-    if (c->stream_bytes == c->stream_cap) {
-        size_t cap = c->stream_cap ? 2 * c->stream_cap : 4096;
-        uint8_t *grown = realloc(c->stream, cap);
-        if (!grown)
-            return -ENOMEM;
-        c->stream = grown;
-        c->stream_cap = cap;
-    }
+    uint8_t *stream = array_room(c->stream, &c->stream_cap, c->stream_bytes + 1, 1);
+    if (!stream)
+        return -ENOMEM;
+    c->stream = stream;
     c->stream[c->stream_bytes++] = byte;
     return 0;
 }
@@ -354,17 +351,14 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
     }
     cdc.produced = c->stream_bytes;
     cdc.consumed = c->consumed;
-    if (!err && c->cdc_count == c->cdc_cap) {
-        size_t cap = c->cdc_cap ? 2 * c->cdc_cap : 64;
-        struct smcplay_cdc *grown = reallocarray(c->cdcs, cap, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        c->cdcs = grown;
-        c->cdc_cap = cap;
-    }
-    if (!err)
-        c->cdcs[c->cdc_count++] = cdc;
-    return err;
+    if (err)
+        return err;
+    struct smcplay_cdc *cdcs = array_room(c->cdcs, &c->cdc_cap, c->cdc_count + 1, sizeof *cdcs);
+    if (!cdcs)
+        return -ENOMEM;
+    c->cdcs = cdcs;
+    c->cdcs[c->cdc_count++] = cdc;
+    return 0;
 }
 
 #define SOON_NS NS_PER_S /* as Linux gives an RMB back when its connection has ended; nornic waits a minute */

@@ -2,21 +2,17 @@
 /* The peer's RMBs: each has a key and an address on every link of its group. The CLC message of a connection
  * tells of one link, CONFIRM RKEY, ADD LINK CONTINUATION and, in version 2, ADD LINK tell of the others. */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/array.h"
 #include "explain/replay/smc/inner.h"
 #include "net/bytes.h"
 
 static int add(struct smcplay *s, unsigned id, const struct smcplay_link *link, uint32_t rkey, uint64_t va)
 {
-    if (s->rmb_count == s->rmb_cap) {
-        size_t cap = s->rmb_cap ? 2 * s->rmb_cap : 64;
-        struct smcplay_rmb *grown = reallocarray(s->rmbs, cap, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        s->rmbs = grown;
-        s->rmb_cap = cap;
-    }
+    struct smcplay_rmb *rmbs = array_room(s->rmbs, &s->rmb_cap, s->rmb_count + 1, sizeof *rmbs);
+    if (!rmbs)
+        return -ENOMEM;
+    s->rmbs = rmbs;
     s->rmbs[s->rmb_count++] = (struct smcplay_rmb){.id = id, .link = link, .place = {rkey, va}};
     return 0;
 }

@@ -18,18 +18,18 @@ static bool is_rebuilt(const struct smcplay_conn *c)
 
 static void play_tcp(struct smcplay *s, size_t i, const struct explain_packet *p)
 {
-    struct smcplay_segment g = {.fin = false};
+    struct explain_segment g;
     bool is_own;
-    if (!smcplay_segment(p, &g))
+    if (!explain_segment_get(&g, p))
         return;
     struct smcplay_conn *c = smcplay_conn_of(s, &g, &is_own);
     if (!c || !is_rebuilt(c) || i < c->proposal)
         return;
     smcplay_clc(s, i, p, c, is_own);
-    if (is_own || !c->engine || !(g.fin || g.rst))
+    if (is_own || !c->engine || !(g.is_fin || g.is_rst))
         return;
     s->cause = p->number;
-    smcr_conn_tcp_end(c->engine, g.rst ? SMCR_TCP_RST : SMCR_TCP_FIN, s->now_ns);
+    smcr_conn_tcp_end(c->engine, g.is_rst ? SMCR_TCP_RST : SMCR_TCP_FIN, s->now_ns);
     smcplay_engine_work(s);
 }
 

@@ -4,39 +4,8 @@
 
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
-#include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/tcp.h"
 
 #define DETOURS_MAX 8 /* from an address to the one that its link came from, and so on */
-
-bool smcplay_segment(const struct explain_packet *p, struct smcplay_segment *out)
-{
-    bool has_tcp = false;
-    for (unsigned i = 0; i < p->layer_count; i++) {
-        const uint8_t *at = p->frame + p->layers[i].offset;
-        struct net_ipv4 v4;
-        struct net_ipv6 v6;
-        struct net_tcp tcp;
-        if (p->layers[i].kind->id == EXPLAIN_LAYER_IP) {
-            net_ipv4_get(&v4, at);
-            out->src = nornic_addr_from_v4(v4.src);
-            out->dst = nornic_addr_from_v4(v4.dst);
-        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_IP6) {
-            net_ipv6_get(&v6, at);
-            memcpy(out->src.b, v6.src, sizeof out->src.b);
-            memcpy(out->dst.b, v6.dst, sizeof out->dst.b);
-        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_TCP) {
-            net_tcp_get(&tcp, at);
-            out->src_port = tcp.src_port;
-            out->dst_port = tcp.dst_port;
-            out->fin = tcp.fin;
-            out->rst = tcp.rst;
-            has_tcp = true;
-        }
-    }
-    return has_tcp;
-}
 
 unsigned smcplay_clc_type(enum explain_layer_id id)
 {
@@ -97,14 +66,14 @@ struct smcr_add_link smcplay_add_link(const uint8_t *message)
 
 /* --- who is who --- */
 
-static bool is_between(const struct smcplay_conn *c, const struct smcplay_segment *g, bool from_client)
+static bool is_between(const struct smcplay_conn *c, const struct explain_segment *g, bool from_client)
 {
     unsigned src = !from_client, dst = from_client;
-    return nornic_addr_equal(&c->addr[src], &g->src) && c->port[src] == g->src_port &&
-           nornic_addr_equal(&c->addr[dst], &g->dst) && c->port[dst] == g->dst_port;
+    return nornic_addr_equal(&c->addr[src], &g->addr[0]) && c->port[src] == g->port[0] &&
+           nornic_addr_equal(&c->addr[dst], &g->addr[1]) && c->port[dst] == g->port[1];
 }
 
-struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct smcplay_segment *g, bool *is_own)
+struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct explain_segment *g, bool *is_own)
 {
     for (unsigned i = s->conn_count; i-- > 0;)
         for (unsigned from_client = 0; from_client < 2; from_client++)
@@ -154,8 +123,8 @@ struct smcplay_conn *smcplay_conn_by_peer_token(struct smcplay *s, uint32_t toke
 /* Who has that address: it sends CLC messages from it, or names it as a GID. */
 static void find_in_clc(struct smcplay *s, const struct explain_packet *p, const struct nornic_addr *addr)
 {
-    struct smcplay_segment g = {.fin = false};
-    if (!smcplay_segment(p, &g))
+    struct explain_segment g;
+    if (!explain_segment_get(&g, p))
         return;
     for (unsigned i = 0; i < p->layer_count && !s->is_found; i++) {
         static const uint8_t unnamed[SMCR_PEER_ID_BYTES];
@@ -164,12 +133,12 @@ static void find_in_clc(struct smcplay *s, const struct explain_packet *p, const
         if (type == 0 || type == SMCR_CLC_DECLINE)
             continue;
         smcr_proposal_get(&m, p->frame + p->layers[i].offset);
-        s->is_found = (nornic_addr_equal(&g.src, addr) || memcmp(m.gid, addr->b, sizeof m.gid) == 0) &&
+        s->is_found = (nornic_addr_equal(&g.addr[0], addr) || memcmp(m.gid, addr->b, sizeof m.gid) == 0) &&
                       memcmp(m.peer_id, unnamed, sizeof unnamed) != 0;
         if (!s->is_found)
             continue;
         memcpy(s->peer_id, m.peer_id, sizeof m.peer_id);
-        s->addr = g.src;
+        s->addr = g.addr[0];
     }
 }
 

@@ -5,23 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
-
-static bool grow(void **array, size_t *cap, size_t needed, size_t size)
-{
-    if (needed <= *cap)
-        return true;
-    size_t wanted = *cap ? *cap : 64;
-    while (wanted < needed)
-        wanted *= 2;
-    void *grown = reallocarray(*array, wanted, size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *cap = wanted;
-    return true;
-}
 
 int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt)
 {
@@ -32,9 +18,14 @@ int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt)
     }
     if (w->used + n > SMCPLAY_WRITES_BYTES)
         w->count = w->used = 0;
-    if (!grow((void **)&w->pieces, &w->cap, w->count + 1, sizeof *w->pieces) ||
-        !grow((void **)&w->bytes, &w->room, w->used + n, 1))
+    struct smcplay_piece *pieces = array_room(w->pieces, &w->cap, w->count + 1, sizeof *pieces);
+    if (!pieces)
         return -ENOMEM;
+    w->pieces = pieces;
+    uint8_t *bytes = array_room(w->bytes, &w->room, w->used + n, 1);
+    if (!bytes)
+        return -ENOMEM;
+    w->bytes = bytes;
     w->pieces[w->count++] =
         (struct smcplay_piece){.va = w->next_va, .at = w->used, .rkey = w->next_rkey, .len_bytes = n};
     memcpy(w->bytes + w->used, pkt->payload, n);
