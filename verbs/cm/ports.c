@@ -17,8 +17,7 @@ static LIST_HEAD(cma_bound_list, cma_id) all_bound = LIST_HEAD_INITIALIZER(all_b
 static int obstacle(const struct cma_id *id, const struct nornic_addr *addr, uint16_t port, bool shares)
 {
     const struct cma_id *other;
-    LIST_FOREACH(other, &all_bound, of_bound)
-    {
+    for (other = LIST_FIRST(&all_bound); other; other = LIST_NEXT(other, of_bound)) {
         if (other == id || other->bound_port != port || other->base.ps != id->base.ps ||
             (shares && other->shares_port) ||
             nornic_addr_is_v4(&other->bound_addr) != nornic_addr_is_v4(addr))
