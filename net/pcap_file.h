@@ -73,7 +73,7 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
 typedef void net_frame_restore(uint8_t *frame, uint32_t len_bytes);
 void net_pcap_capture_restore(struct net_port *port, net_frame_restore *restore);
 
-/* From now on records have the time of `clock`, nanoseconds of the callers' `now_ns`, after a burst was received
+/* From now on records have the time of `clock`, which is that of the callers, after a burst was received
  * and before one is sent, so that none comes before it left, however long its receiver's round takes. `port`
  * as above. */
 typedef uint64_t net_clock(void);
