@@ -27,6 +27,7 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
         if (err)
             return err;
         *capture = *port;
+        net_pcap_capture_clock(*capture, host_now_ns);
         if ((*port)->limits.is_udp_socket)
             net_pcap_capture_restore(*capture, roce_ip_id_restore);
     }

@@ -18,6 +18,7 @@ struct capture_port {
     struct net_pcapng_writer *writer;
     uint64_t epoch_offset_ns;
     net_frame_restore *restore; /* or NULL */
+    net_clock *clock;           /* or NULL */
     uint64_t flush_at_ns;       /* NET_TIME_NONE: nothing is buffered */
 };
 
@@ -67,11 +68,18 @@ static void record(struct capture_port *p, const struct net_frame *frames, unsig
         p->flush_at_ns = now_ns + FLUSH_PERIOD_NS;
 }
 
+/* The callers' `now_ns` is as old as their round: of one that was interrupted in between, packets would come
+ * before they left their sender. */
+static uint64_t time_of(const struct capture_port *p, uint64_t now_ns)
+{
+    return p->clock ? p->clock() : now_ns;
+}
+
 static unsigned capture_rx_burst(struct net_port *port, struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
     struct capture_port *p = capture_of(port);
     n = net_port_rx_burst(p->below, frames, n, now_ns);
-    record(p, frames, n, now_ns, NET_PCAPNG_INBOUND);
+    record(p, frames, n, n ? time_of(p, now_ns) : now_ns, NET_PCAPNG_INBOUND);
     port->counters = p->below->counters;
     return n;
 }
@@ -95,7 +103,7 @@ static void capture_tx_flush(struct net_port *port, const struct net_frame *bufs
 {
     struct capture_port *p = capture_of(port);
     /* Before they leave: afterwards the buffers are not ours to read. */
-    record(p, bufs, used, now_ns, NET_PCAPNG_OUTBOUND);
+    record(p, bufs, used, time_of(p, now_ns), NET_PCAPNG_OUTBOUND);
     net_port_tx_flush(p->below, bufs, used, now_ns);
     port->counters = p->below->counters;
 }
@@ -202,6 +210,12 @@ void net_pcap_capture_restore(struct net_port *port, net_frame_restore *restore)
 {
     assert(port->ops == &capture_ops);
     capture_of(port)->restore = restore;
+}
+
+void net_pcap_capture_clock(struct net_port *port, net_clock *clock)
+{
+    assert(port->ops == &capture_ops);
+    capture_of(port)->clock = clock;
 }
 
 int net_pcap_capture_flush(struct net_port *port)

@@ -73,6 +73,12 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
 typedef void net_frame_restore(uint8_t *frame, uint32_t len_bytes);
 void net_pcap_capture_restore(struct net_port *port, net_frame_restore *restore);
 
+/* From now on records have the time of `clock`, which is that of the callers, after a burst was received
+ * and before one is sent, so that none comes before it left, however long its receiver's round takes. `port`
+ * as above. */
+typedef uint64_t net_clock(void);
+void net_pcap_capture_clock(struct net_port *port, net_clock *clock);
+
 /* Writes out what is buffered. 0, or the -errno of the write that stopped the capture, now or earlier. `port`
  * is one that net_pcap_capture_wrap() made. */
 int net_pcap_capture_flush(struct net_port *port);

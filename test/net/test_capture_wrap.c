@@ -113,6 +113,29 @@ Test(capture_wrap, what_crosses_the_port_is_read_back_the_same)
     rig_close(&rig);
 }
 
+static uint64_t clock_ns;
+
+static uint64_t read_clock(void)
+{
+    return clock_ns;
+}
+
+/* A round is interrupted between its look at the clock and its look at the port. */
+Test(capture_wrap, records_have_the_time_of_the_clock_not_of_the_round)
+{
+    struct rig rig = rig_open();
+    net_pcap_capture_clock(rig.near, read_clock);
+    for (uint32_t i = 0; i < 100; i++) {
+        clock_ns = i * 1001ull;
+        send_one(i % 2 ? rig.far : rig.near, i, 0);
+        receive_one(i % 2 ? rig.near : rig.far, i, 0);
+    }
+    net_port_close(rig.near);
+    rig.near = NULL;
+    cr_assert_eq(count_records(rig.file.path), 100);
+    rig_close(&rig);
+}
+
 /* What is on the wire are the packets, not the train. */
 Test(capture_wrap, train_is_one_record_a_packet)
 {
