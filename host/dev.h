@@ -98,6 +98,7 @@ struct host_dev {
 
     bool has_thread;
     _Atomic uint64_t polled_ns; /* when a program last polled, or its round in the thread's place ended */
+    atomic_int polled_cpu;      /* where it ran */
     atomic_bool is_polling;     /* it makes one now */
     atomic_uint polls;          /* of it in a row, up to polls_wanted */
     atomic_uint polls_wanted;

@@ -97,7 +97,7 @@ bool host_dev_progress(struct host_dev *dev);
 
 /* The same for a program that polls a device with a thread: while it goes on, the thread stands aside. And
  * the end of that: the program will sleep until something comes, and the thread makes the rounds again at
- * once (without it, within 50 us). */
+ * once (without it, within 400 us). */
 bool host_dev_poll(struct host_dev *dev);
 void host_dev_take_back(struct host_dev *dev);
 

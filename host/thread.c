@@ -14,9 +14,12 @@
  *
  * A round of a program that is known to come back sends before it receives: what is to be said of what comes,
  * an acknowledgement, leaves in the next round, with what the program posts in between.
- */
+ *
+ * On the program's own processor the thread does not look again before it sleeps: the time is the
+ * program's. */
 #define _GNU_SOURCE /* ppoll() */
 #include <poll.h>
+#include <sched.h>
 #include <time.h>
 
 #include "base/base.h"
@@ -24,11 +27,12 @@
 #include "host/worker.h"
 
 #define ASIDE_NS          (50 * NS_PER_US)
-#define MOST_ASIDE_NS     (50 * NS_PER_US)
-#define POLL_GAP_NS       (20 * NS_PER_US)
+#define MOST_ASIDE_NS     (400 * NS_PER_US)
+#define POLL_GAP_NS       (50 * NS_PER_US)
 #define POLLS_UNTIL_ASIDE 64
 #define MOST_UNTIL_ASIDE  65536           /* polls */
 #define SOON_NS           (2 * NS_PER_MS) /* a pause after less of it asks for more polls next time */
+#define LATELY_NS         NS_PER_MS       /* who polled since then may be about to run here */
 
 /* Less than nothing where another thread has polled since `now_ns` was read. */
 static int64_t unpolled_ns(struct host_dev *dev, uint64_t now_ns)
@@ -46,6 +50,7 @@ static void count_poll(struct host_dev *dev, uint64_t now_ns)
     polls = goes_on ? polls + (polls < wanted) : 0;
     atomic_store_explicit(&dev->polls, polls, memory_order_relaxed);
     atomic_store_explicit(&dev->polled_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&dev->polled_cpu, sched_getcpu(), memory_order_relaxed);
     atomic_store_explicit(&dev->is_polled, polls >= wanted, memory_order_relaxed);
 }
 
@@ -112,6 +117,13 @@ static void stand_aside(struct host_dev *dev)
                           memory_order_relaxed);
 }
 
+/* How long to look again before a sleep, after a round that found something. */
+static uint64_t spin_ns(struct host_dev *dev)
+{
+    bool is_its_cpu = atomic_load_explicit(&dev->polled_cpu, memory_order_relaxed) == sched_getcpu();
+    return is_its_cpu && unpolled_ns(dev, host_now_ns()) < (int64_t)LATELY_NS ? 0 : HOST_WORKER_SPIN_NS;
+}
+
 static void *run(void *arg)
 {
     struct host_dev *dev = arg;
@@ -126,7 +138,7 @@ static void *run(void *arg)
         uint64_t now_ns = host_now_ns();
         if (did)
             busy_ns = now_ns;
-        else if (now_ns - busy_ns >= HOST_WORKER_SPIN_NS)
+        else if (now_ns - busy_ns >= spin_ns(dev))
             host_dev_sleep(dev, NET_TIME_NONE);
     }
     return NULL;
