@@ -324,6 +324,20 @@ Test(cm_ports, a_port_of_an_address_is_one_ids)
     rdma_destroy_id(second);
 }
 
+/* No device has the address: the port is not had, and the id may name another source. */
+Test(cm_ports, a_source_that_is_refused_binds_nothing)
+{
+    struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+    struct sockaddr_in foreign = addr_of("192.0.2.1", MINE), peer = addr_of(HOST, PEER);
+    cr_expect_eq(rdma_resolve_addr(id, (struct sockaddr *)&foreign, (struct sockaddr *)&peer, 1000), -1);
+    cr_expect_eq(errno, EADDRNOTAVAIL);
+    cr_expect_eq(rdma_get_src_port(id), 0);
+    cr_expect_eq(binding(RDMA_PS_TCP, false, "0.0.0.0", MINE), 0);
+    resolve(id, OTHER, PEER);
+    cr_expect_eq(ntohs(rdma_get_src_port(id)), OTHER);
+    end(id);
+}
+
 Test(cm_ports, a_port_of_all_addresses_is_of_one_family)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(MINE)};
