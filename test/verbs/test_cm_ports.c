@@ -309,6 +309,19 @@ Test(cm_ports, a_port_of_an_address_is_one_ids)
     rdma_destroy_id(second);
 }
 
+/* A kernel binds it to 0.0.0.0. */
+Test(cm_ports, who_listens_without_being_bound_has_its_port_alone)
+{
+    struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+    cr_assert_eq(rdma_listen(id, 1), 0);
+    uint16_t port = ntohs(rdma_get_src_port(id));
+    cr_expect_neq(port, 0);
+    cr_expect_eq(binding(RDMA_PS_TCP, false, CM_HOST, port), EADDRNOTAVAIL);
+    cr_expect_eq(binding(RDMA_PS_TCP, true, "0.0.0.0", port), EADDRNOTAVAIL);
+    rdma_destroy_id(id);
+    cr_expect_eq(binding(RDMA_PS_TCP, false, CM_HOST, port), 0, "it was given back");
+}
+
 /* No device has the address: the port is not had, and the id may name another source. */
 Test(cm_ports, a_source_that_is_refused_binds_nothing)
 {
