@@ -16,10 +16,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE        UINT64_C(4096)
-#define PAGES       (SERVICE_BYTES / PAGE)
-#define FIRST_FREES 256
-#define KEPT_BYTES  (UINT64_C(4) << 20) /* of send buffers that nobody has, at the most */
+#include "base/array.h"
+
+#define PAGE       UINT64_C(4096)
+#define PAGES      (SERVICE_BYTES / PAGE)
+#define KEPT_BYTES (UINT64_C(4) << 20) /* of send buffers that nobody has, at the most */
 
 /* One that was given back; `block`: whose lock is held where somebody may still be writing into it, or NULL;
  * `is_clean`: its memory has gone; `is_kept`: it has not, and need not. */
@@ -94,15 +95,10 @@ static void *take(void *ctx, size_t len_bytes)
 
 static bool make_room(struct service_arena *a)
 {
-    if (a->num_free < a->max_free)
-        return true;
-    unsigned max = a->max_free ? 2 * a->max_free : FIRST_FREES;
-    struct service_extent *larger = realloc(a->free_by, max * sizeof *larger);
-    if (!larger)
-        return false;
-    a->free_by = larger;
-    a->max_free = max;
-    return true;
+    struct service_extent *larger = array_room(a->free_by, &a->free_room, a->num_free + 1, sizeof *larger);
+    if (larger)
+        a->free_by = larger;
+    return larger;
 }
 
 static void give(void *ctx, void *p)

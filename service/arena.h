@@ -22,7 +22,8 @@ struct service_arena {
     uint32_t *pages_of;  /* by the first page of a buffer: how many it has; 0: none begins there */
     struct service_borrower *borrowers; /* likewise: who may be writing into it */
     struct service_extent *free_by;     /* extents that were given back */
-    unsigned num_free, max_free;
+    unsigned num_free;
+    size_t free_room;
     uint64_t used_bytes;
     uint64_t kept_bytes; /* of buffers that nobody has, with what was in them */
 };

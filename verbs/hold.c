@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "verbs/fault.h"
 
 struct held {
@@ -49,15 +50,10 @@ void verbs_hold_free(struct verbs_hold *hold)
 /* Under the lock. */
 static bool make_room(struct verbs_hold *hold, unsigned n)
 {
-    size_t needed = hold->count + n;
-    if (needed <= hold->room)
-        return true;
-    struct held *list = realloc(hold->list, needed * 2 * sizeof *list);
-    if (!list)
-        return false;
-    hold->list = list;
-    hold->room = needed * 2;
-    return true;
+    struct held *list = array_room(hold->list, &hold->room, hold->count + n, sizeof *list);
+    if (list)
+        hold->list = list;
+    return list;
 }
 
 bool verbs_hold_put(struct verbs_hold *hold, const struct nornic_wc *wcs, unsigned n)

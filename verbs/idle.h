@@ -7,8 +7,9 @@
  * answers. Nobody says which it is, but the polls show it: an answer that comes while this program has the
  * processor comes from elsewhere. So it keeps the processor for VERBS_IDLE_PATIENT polls until several
  * answers in a row have come only after it was given away; from then on for VERBS_IDLE_HASTY, and now and
- * then for longer, as a program may be moved to another processor. While it is hasty one answer that comes in
- * time says little: the scheduler, too, may have given the processor away. */
+ * then for longer, as a program may be moved to another processor. An answer that comes in time takes back
+ * half of what the late ones have shown, and not all: the scheduler, too, may have given the processor
+ * away. */
 #ifndef NORNIC_VERBS_IDLE_H
 #define NORNIC_VERBS_IDLE_H
 

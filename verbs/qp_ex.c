@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "verbs/fault.h"
 
 struct built {
@@ -69,15 +70,12 @@ static void fail(struct verbs_builder *b, int err)
 static struct built *next(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
 {
     struct verbs_builder *b = own_of(qp)->builder;
-    if (b->count + 1 >= b->room) {
-        struct built *list = realloc(b->list, sizeof *list * b->room * 2);
-        if (list) {
-            b->list = list;
-            b->room *= 2;
-        } else {
-            fail(b, ENOMEM);
-            b->count = 0;
-        }
+    struct built *list = array_room(b->list, &b->room, b->count + 1, sizeof *list);
+    if (list) {
+        b->list = list;
+    } else {
+        fail(b, ENOMEM);
+        b->count = 0;
     }
     struct built *built = &b->list[b->count++];
     *built = (struct built){
@@ -202,17 +200,12 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint3
 /* Room for `bytes` more of inline data. False: no memory. */
 static bool make_room(struct verbs_builder *b, size_t bytes)
 {
-    size_t needed = b->inline_bytes + bytes;
-    if (needed <= b->inline_room)
-        return true;
-    uint8_t *data = realloc(b->inline_data, needed * 2);
-    if (!data) {
+    uint8_t *data = array_room(b->inline_data, &b->inline_room, b->inline_bytes + bytes, 1);
+    if (data)
+        b->inline_data = data;
+    else
         fail(b, ENOMEM);
-        return false;
-    }
-    b->inline_data = data;
-    b->inline_room = needed * 2;
-    return true;
+    return data;
 }
 
 /* The program may use its memory again at once, so the data is copied here; where it is, the list of pieces

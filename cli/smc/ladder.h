@@ -21,7 +21,7 @@ struct smc_row {
 
 struct smc_ladder {
     struct smc_row *rows; /* by time */
-    size_t count;
+    size_t count, room;
 };
 
 /* Reads two traces, matches what was sent with what was received, and leaves out the rows of the receipts.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/smc/ladder.h"
 
 #define SKEW_US   2000
@@ -26,13 +27,10 @@ int smc_ladder_add(struct smc_ladder *ladder, enum smc_side side, FILE *from)
         struct smc_row row = {.side = side, .order = (uint32_t)ladder->count};
         if (!parse(line, &row))
             continue;
-        if ((ladder->count & (ladder->count - 1)) == 0) {
-            size_t room = ladder->count ? ladder->count * 2 : 16;
-            struct smc_row *more = realloc(ladder->rows, room * sizeof *more);
-            if (!more)
-                return -ENOMEM;
-            ladder->rows = more;
-        }
+        struct smc_row *rows = array_room(ladder->rows, &ladder->room, ladder->count + 1, sizeof *rows);
+        if (!rows)
+            return -ENOMEM;
+        ladder->rows = rows;
         ladder->rows[ladder->count++] = row;
     }
     return 0;

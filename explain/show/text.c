@@ -6,23 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/digits.h"
 
 bool explain_text_grow(struct explain_text *text, size_t n)
 {
-    if (text->len + n + 1 <= text->cap)
-        return true;
-    size_t cap = text->cap ? text->cap : 256;
-    while (cap < text->len + n + 1)
-        cap *= 2;
-    char *bytes = realloc(text->bytes, cap);
-    if (!bytes) {
+    char *bytes = array_room(text->bytes, &text->cap, text->len + n + 1, 1);
+    if (bytes)
+        text->bytes = bytes;
+    else
         text->has_failed = true;
-        return false;
-    }
-    text->bytes = bytes;
-    text->cap = cap;
-    return true;
+    return bytes;
 }
 
 void explain_text_free(struct explain_text *text)

@@ -296,3 +296,13 @@ void cm_net_drop(struct cm_net *net, struct roce_cm_id *id)
 {
     cr_assert_eq(roce_cm_id_destroy(id, net->now_ns), 0);
 }
+
+void cm_net_end(struct cm_net *net, struct roce_cm_id *active, struct roce_cm_id *passive,
+                struct roce_cm_id *listener)
+{
+    cm_net_drop(net, active);
+    cm_net_drop(net, passive);
+    cm_net_drop(net, listener);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+}

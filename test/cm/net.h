@@ -115,5 +115,8 @@ struct cm_pair {
 struct cm_pair cm_net_connect(struct cm_net *net);
 /* Gives an id back; it must work. */
 void cm_net_drop(struct cm_net *net, struct roce_cm_id *id);
+/* The same with those of a connection; and destroys the net, once nothing is on its way and no timer runs. */
+void cm_net_end(struct cm_net *net, struct roce_cm_id *active, struct roce_cm_id *passive,
+                struct roce_cm_id *listener);
 
 #endif

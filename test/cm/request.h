@@ -37,11 +37,7 @@ static inline struct request ask(struct cm_net *net, const struct nornic_conn_pa
 
 static inline void finish(struct cm_net *net, struct request *r)
 {
-    cm_net_drop(net, r->active);
-    cm_net_drop(net, r->passive);
-    cm_net_drop(net, r->listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, r->active, r->passive, r->listener);
 }
 
 #endif

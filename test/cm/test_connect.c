@@ -46,10 +46,7 @@ Test(connect, ROCE_CM_30_starting_psn_is_what_the_receiver_of_the_message_uses)
     cr_expect_eq(p.dest_qpn, roce_qp_num(pair.active_qp));
     cr_expect(nornic_addr_equal(&p.av.dgid, &net->node[0].addr));
     cr_expect(nornic_mac_equal(&p.av.dst_mac, &net->node[0].mac), "the MAC address that the REQ came from");
-    cm_net_drop(net, pair.active);
-    cm_net_drop(net, pair.passive);
-    cm_net_drop(net, pair.listener);
-    cm_net_destroy(net);
+    cm_net_end(net, pair.active, pair.passive, pair.listener);
 }
 
 Test(connect, ROCE_CM_31_resources_are_crossed_and_never_above_the_request)
@@ -199,10 +196,7 @@ Test(connect, ROCE_CM_35_defaults_are_those_of_linux)
     cr_expect_eq(a.path_mtu, NORNIC_MTU_1024, "ROCE-INT-25: of an MTU of 1500");
     cr_expect_eq(p.path_mtu, NORNIC_MTU_1024);
     cr_expect_eq(req->ca_guid, 0x505400fffe000001, "as Linux makes it of a MAC address");
-    cm_net_drop(net, pair.active);
-    cm_net_drop(net, pair.passive);
-    cm_net_drop(net, pair.listener);
-    cm_net_destroy(net);
+    cm_net_end(net, pair.active, pair.passive, pair.listener);
 }
 
 /* covers: ROCE-INT-24 */
@@ -307,11 +301,7 @@ Test(connect, ROCE_CM_63_private_data_fills_what_the_message_has)
     struct roce_cm_event down = cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cr_expect_eq(down.private_data_len, 220);
     cr_expect_arr_eq(down.private_data, data, 220);
-    cm_net_drop(net, id);
-    cm_net_drop(net, e.id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, e.id, listener);
 }
 
 /* An application that moves its QP itself: librdmacm without a QP of its own. */
@@ -439,10 +429,7 @@ Test(connect, a_patient_one_finds_who_listens_a_moment_later)
     cm_net_run_for(net, NS_PER_MS);
     cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
-    cm_net_drop(net, id);
-    cm_net_drop(net, passive);
-    cm_net_drop(net, listener);
-    cm_net_destroy(net);
+    cm_net_end(net, id, passive, listener);
 }
 
 Test(connect, a_patient_one_gives_up_when_its_time_is_over)
@@ -465,10 +452,7 @@ Test(connect, a_patient_one_takes_another_refusal_at_once)
     cr_assert_eq(roce_cm_reject(passive, 0, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
-    cm_net_drop(net, id);
-    cm_net_drop(net, passive);
-    cm_net_drop(net, listener);
-    cm_net_destroy(net);
+    cm_net_end(net, id, passive, listener);
 }
 
 /* covers: ROCE-CM-2 */
@@ -492,8 +476,5 @@ Test(connect, ROCE_CM_2_messages_and_connection_are_of_one_family)
     cr_expect(nornic_addr_equal(&e.local, &net->node[1].addr));
     cr_expect_eq(e.local_port, 7471);
     cr_expect_geq(e.remote_port, 32768);
-    cm_net_drop(net, pair.active);
-    cm_net_drop(net, pair.passive);
-    cm_net_drop(net, pair.listener);
-    cm_net_destroy(net);
+    cm_net_end(net, pair.active, pair.passive, pair.listener);
 }

@@ -396,9 +396,5 @@ Test(limits, calls_in_the_wrong_state_change_nothing)
     cr_expect_eq(roce_cm_connect(id, &route, NULL, NULL, net->now_ns), -EINVAL, "no QP, and no QPN");
     cr_expect_eq(roce_cm_connect(id, &route, pair.active_qp, NULL, net->now_ns), -EADDRINUSE);
     cm_net_drop(net, id);
-    cm_net_drop(net, pair.active);
-    cm_net_drop(net, pair.passive);
-    cm_net_drop(net, pair.listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, pair.active, pair.passive, pair.listener);
 }

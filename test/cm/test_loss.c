@@ -220,11 +220,7 @@ Test(loss, an_application_that_thinks_is_waited_for)
     cm_net_run_for(net, NS_PER_MS);
     cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
-    cm_net_drop(net, id);
-    cm_net_drop(net, e.id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, e.id, listener);
 }
 
 /* covers: ROCE-CM-12 */
@@ -256,11 +252,7 @@ Test(loss, an_application_may_ask_for_patience)
     cr_assert_eq(roce_cm_establish(id, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
-    cm_net_drop(net, id);
-    cm_net_drop(net, e.id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, e.id, listener);
 }
 
 /* The row REP_SENT: data says as much as an RTU. */
@@ -284,11 +276,7 @@ Test(loss, ROCE_CM_53_data_before_the_rtu_establishes_the_connection)
     cm_net_run(net, NET_TIME_NONE);
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REP), 1, "nothing is left to wait for");
     cr_expect_eq(roce_cm_id_state(e.id), ROCE_CM_ESTABLISHED_STATE);
-    cm_net_drop(net, id);
-    cm_net_drop(net, e.id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, e.id, listener);
 }
 
 /* A REQ that was answered by an MRA of `code`: how often it was sent `ns` after that. */
@@ -359,11 +347,7 @@ Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
                      cm_net_count(net, 1, ROCE_CM_REP));
         cm_net_run(net, begin_ns + 4 * rows[i].wait_ns + NS_PER_MS);
         cr_expect_eq(cm_net_expect(net, 1, NORNIC_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
-        cm_net_drop(net, id);
-        cm_net_drop(net, e.id);
-        cm_net_drop(net, listener);
-        cm_net_run(net, NET_TIME_NONE);
-        cm_net_destroy(net);
+        cm_net_end(net, id, e.id, listener);
     }
 }
 
@@ -411,9 +395,5 @@ Test(loss, peer_whose_host_refuses_is_given_up_soon)
     cr_assert_eq(roce_cm_accept(asked, cm_net_qp(net, 1), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_S);
     cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
-    cm_net_drop(net, id);
-    cm_net_drop(net, asked);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, asked, listener);
 }

@@ -55,11 +55,7 @@ Test(qp, one_that_cannot_be_moved_is_refused_and_another_may_be_tried)
     cm_net_run_for(net, NS_PER_MS);
     cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
-    cm_net_drop(net, id);
-    cm_net_drop(net, e.id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, e.id, listener);
 }
 
 /* covers: ROCE-CM-53 */
@@ -76,11 +72,7 @@ Test(qp, ROCE_CM_53_no_rtu_without_a_qp_that_is_ready)
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_RTU), 0);
     cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_ERROR).status, -EINVAL);
     cr_expect_eq(cm_net_expect(net, 1, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
-    cm_net_drop(net, id);
-    cm_net_drop(net, e.id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, e.id, listener);
 }
 
 /* covers: ROCE-CM-50 */
@@ -100,11 +92,7 @@ Test(qp, ROCE_CM_50_a_rep_with_a_qpn_that_is_connected_means_the_old_one_is_stal
     cr_expect_eq(roce_qp_state(pair.active_qp), NORNIC_QPS_ERR);
     cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     cm_net_drop(net, id);
-    cm_net_drop(net, pair.active);
-    cm_net_drop(net, pair.passive);
-    cm_net_drop(net, pair.listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, pair.active, pair.passive, pair.listener);
 }
 
 Test(qp, a_rep_with_a_reserved_qpn_is_rejected)
@@ -121,11 +109,7 @@ Test(qp, a_rep_with_a_reserved_qpn_is_rejected)
     cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_ERROR);
     cm_net_inject(net, 1, 0, &rep); /* the REJ was lost: it is said again */
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_REJ), 2);
-    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
-    cm_net_drop(net, id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id, listener);
 }
 
 /* The row REP_RCVD: the peer has given up while the application thought. */
@@ -169,11 +153,7 @@ Test(qp, one_may_be_destroyed_before_its_id)
     cr_expect_eq(roce_cm_connect(again, &route, pair.active_qp, &param, net->now_ns), -EADDRINUSE,
                  "the QPN rests");
     cm_net_drop(net, again);
-    cm_net_drop(net, pair.active);
-    cm_net_drop(net, pair.passive);
-    cm_net_drop(net, pair.listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, pair.active, pair.passive, pair.listener);
 }
 
 static struct roce_qp *datagram_qp(struct cm_net *net, unsigned node)
@@ -260,11 +240,7 @@ Test(qp, ROCE_CM_44_the_connection_is_at_the_address_that_the_req_names)
     cr_expect_eq(attr.av.flow_label, 0x12345);
     cr_expect_eq(attr.av.sl, 5);
     cr_expect_eq(attr.timeout, 9, "the REQ's ACK timeout is for us");
-    cm_net_drop(net, event.id);
-    cm_net_drop(net, id);
-    cm_net_drop(net, listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, id, event.id, listener);
 }
 
 /* covers: ROCE-CM-64 */
@@ -302,10 +278,6 @@ Test(qp, ROCE_RC_24_credits_only_where_both_sides_use_them)
         cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
         for (unsigned i = 0; i < 2; i++)
             cr_expect_eq(qps[i]->e2e_credits, sides == 3, "sides %u", sides);
-        cm_net_drop(net, id);
-        cm_net_drop(net, e.id);
-        cm_net_drop(net, listener);
-        cm_net_run(net, NET_TIME_NONE);
-        cm_net_destroy(net);
+        cm_net_end(net, id, e.id, listener);
     }
 }

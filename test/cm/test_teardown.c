@@ -14,11 +14,7 @@ static const struct cm_net_config plain = {.seed = 2};
 
 static void finish(struct cm_net *net, struct cm_pair *pair)
 {
-    cm_net_drop(net, pair->active);
-    cm_net_drop(net, pair->passive);
-    cm_net_drop(net, pair->listener);
-    cm_net_run(net, NET_TIME_NONE);
-    cm_net_destroy(net);
+    cm_net_end(net, pair->active, pair->passive, pair->listener);
 }
 
 static void expect_state(const struct roce_cm_id *id, enum roce_cm_state state)

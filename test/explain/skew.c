@@ -2,12 +2,11 @@
 #include "test/explain/skew.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "net/pcap_file.h"
+#include "test/explain/pcap.h"
 
 #define RECORDS_MAX 512
 #define FRAME_BYTES 4400
@@ -22,13 +21,10 @@ struct kept {
 
 static unsigned load(const char *name, struct kept *kept)
 {
-    char path[200];
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     unsigned n = 0;
-    snprintf(path, sizeof path, "pcaps/%s.pcap", name);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open(name);
     for (; net_capture_next(capture, &record, &why) == 1; n++) {
         cr_assert_lt(n, RECORDS_MAX);
         cr_assert_leq(record.len_bytes, FRAME_BYTES);

@@ -2,13 +2,13 @@
 /* What the analysis finds in the golden captures of Linux peers: what pcaps/MANIFEST.md says was done to
  * them, and nothing in those that were left alone. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "explain/analysis.h"
 #include "net/bytes.h"
 #include "roce/icrc.h"
+#include "test/explain/pcap.h"
 #include "test/explain/story.h"
 
 struct result {
@@ -27,12 +27,9 @@ struct reading {
 
 static void begin(struct reading *r, const char *name)
 {
-    char path[200];
-    struct nornic_error why;
-    snprintf(path, sizeof path, "pcaps/%s.pcap", name);
-    *r = (struct reading){.analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
+    *r = (struct reading){.capture = pcap_open(name),
+                          .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
     cr_assert_not_null(r->analysis);
-    cr_assert_eq(net_capture_open(path, &r->capture, &why), 0, "%s", why.text);
 }
 
 static bool next(struct reading *r)

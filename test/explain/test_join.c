@@ -11,6 +11,7 @@
 #include "net/bytes.h"
 #include "roce/wire.h"
 #include "test/explain/join_ends.h"
+#include "test/explain/pcap.h"
 #include "test/explain/story.h"
 
 #define CLOCK_AHEAD_NS (2 * NS_PER_S)
@@ -68,14 +69,13 @@ static void take_cut_tcp(struct ends *e, unsigned side, const struct net_capture
 
 #define EVERY 0 /* record */
 
-static struct ends *join(const char *path, uint64_t number, enum at_other what)
+static struct ends *join(const char *name, uint64_t number, enum at_other what)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     e->join = explain_join_create(0);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open(name);
     for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
         take(e, 0, &record, record.time_ns, false);
         take_other(e, &record, number == EVERY || n == number ? what : AS_IT_IS);
@@ -88,11 +88,10 @@ static struct ends *join(const char *path, uint64_t number, enum at_other what)
 Test(join, a_cut_segment_that_is_not_kept_takes_no_icrc_away)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     e->join = explain_join_create(0);
-    cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open("rc_long");
     while (net_capture_next(capture, &record, &why) > 0) {
         if (e->count[0] == 0)
             take_cut_tcp(e, 0, &record);
@@ -108,7 +107,7 @@ Test(join, a_cut_segment_that_is_not_kept_takes_no_icrc_away)
 
 Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
 {
-    struct ends *e = join("pcaps/rc_long.pcap", EVERY, AS_IT_IS);
+    struct ends *e = join("rc_long", EVERY, AS_IT_IS);
     const struct explain_join_summary *s = explain_join_summary(e->join);
     cr_expect_eq(e->place_count, e->count[0]);
     cr_expect_leq(llabs(explain_clock_ahead_ns(&s->clock, s->clock.epoch_ns) - (int64_t)CLOCK_AHEAD_NS), 10);
@@ -124,7 +123,7 @@ Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
 /* The other capture sees each packet at two places, 5 us apart: the first time counts. */
 Test(join, a_capture_that_holds_each_packet_twice_tells_the_same)
 {
-    struct ends *e = join("pcaps/rc_long.pcap", EVERY, TWICE);
+    struct ends *e = join("rc_long", EVERY, TWICE);
     const struct explain_join_summary *s = explain_join_summary(e->join);
     cr_expect_eq(s->twice[0], 0);
     cr_expect_eq(s->twice[1], e->count[0]);
@@ -139,7 +138,7 @@ Test(join, a_capture_that_holds_each_packet_twice_tells_the_same)
 /* Linux numbers its packets, so that a second one is a copy for certain. */
 Test(join, a_copy_is_told_from_what_was_sent_twice)
 {
-    struct ends *e = join("pcaps/rc_long.pcap", 10, TWICE);
+    struct ends *e = join("rc_long", 10, TWICE);
     const struct explain_join_place *p = ends_place_of(e, 10), *copy = p + 1;
     while (copy->fate != EXPLAIN_FATE_COPY && copy < &e->places[e->place_count])
         copy++;
@@ -153,7 +152,7 @@ Test(join, a_copy_is_told_from_what_was_sent_twice)
 /* The ACK that covers it shows that it came: the capture misses it, no more. */
 Test(join, what_was_acknowledged_was_not_lost)
 {
-    struct ends *e = join("pcaps/rc_long.pcap", 110, NOT_THERE);
+    struct ends *e = join("rc_long", 110, NOT_THERE);
     const struct explain_join_place *p = ends_place_of(e, 110);
     cr_expect_eq(p->fate, EXPLAIN_FATE_MISSED_THERE, "%s", explain_fate_key(p->fate));
     cr_expect_eq(p->sure, EXPLAIN_SURE_SHOWN);
@@ -175,7 +174,7 @@ static void expect_finding(const struct ends *e, const struct explain_join_place
 
 Test(join, what_came_damaged_is_found_and_told)
 {
-    struct ends *e = join("pcaps/rc_long.pcap", 110, CHANGED);
+    struct ends *e = join("rc_long", 110, CHANGED);
     const struct explain_join_place *p = ends_place_of(e, 110);
     cr_expect_eq(p->fate, EXPLAIN_FATE_DAMAGED, "%s", explain_fate_key(p->fate));
     cr_expect_neq(p->record[1], 0);
@@ -188,11 +187,10 @@ Test(join, what_came_damaged_is_found_and_told)
 Test(join, an_answer_that_never_came_is_probably_lost)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     e->join = explain_join_create(0);
-    cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0);
+    struct net_capture *capture = pcap_open("rc_long");
     uint64_t answer = 0;
     for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
         struct explain_packet p;
@@ -221,12 +219,11 @@ Test(join, an_answer_that_never_came_is_probably_lost)
 Test(join, a_capture_of_the_cm_alone_does_not_tell_that_others_were_lost)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     unsigned open = 0;
     e->join = explain_join_create(0);
-    cr_assert_eq(net_capture_open("pcaps/cm_rping.pcap", &capture, &why), 0);
+    struct net_capture *capture = pcap_open("cm_rping");
     while (net_capture_next(capture, &record, &why) > 0) {
         struct explain_packet p;
         explain_dissect(&p, &record, 1);
@@ -252,13 +249,12 @@ Test(join, a_capture_of_the_cm_alone_does_not_tell_that_others_were_lost)
 Test(join, captures_without_a_common_packet_are_refused_with_what_differs)
 {
     struct explain_join *j = explain_join_create(0);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
-    static const char *const paths[] = {"pcaps/rc_long.pcap", "pcaps/ud_6.pcap"};
+    static const char *const names[] = {"rc_long", "ud_6"};
     for (unsigned side = 0; side < 2; side++) {
         struct explain_packet packet;
-        cr_assert_eq(net_capture_open(paths[side], &capture, &why), 0);
+        struct net_capture *capture = pcap_open(names[side]);
         while (net_capture_next(capture, &record, &why) > 0) {
             explain_dissect(&packet, &record, 1);
             cr_assert_eq(explain_join_take(j, side, &packet), 0);
@@ -274,11 +270,10 @@ Test(join, captures_without_a_common_packet_are_refused_with_what_differs)
 Test(join, captures_whose_common_packets_cannot_be_told_apart_are_refused)
 {
     struct explain_join *j = explain_join_create(0);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     static const unsigned times[2][2] = {{1, 2}, {2, 1}};
-    cr_assert_eq(net_capture_open("pcaps/rc_ipv6_atomic.pcap", &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open("rc_ipv6_atomic");
     for (unsigned i = 0; i < 2;) {
         struct explain_packet packet;
         cr_assert_eq(net_capture_next(capture, &record, &why), 1);
@@ -302,12 +297,11 @@ Test(join, captures_whose_common_packets_cannot_be_told_apart_are_refused)
 Test(join, memory_has_a_bound_that_is_kept)
 {
     struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES + EXPLAIN_JOIN_LANE_BYTES);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     struct explain_packet packet;
     unsigned taken = 0;
-    cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0);
+    struct net_capture *capture = pcap_open("rc_long");
     while (net_capture_next(capture, &record, &why) > 0) {
         explain_dissect(&packet, &record, 1);
         int err = explain_join_take(j, 0, &packet);

@@ -11,6 +11,7 @@
 #include "explain/tcp/segment.h"
 #include "net/bytes.h"
 #include "test/explain/join_ends.h"
+#include "test/explain/pcap.h"
 
 #define CLOCK_AHEAD_NS (2 * NS_PER_S)
 #define WAY_NS         (30 * NS_PER_US)
@@ -79,14 +80,13 @@ static void take_other(struct ends *e, const struct net_capture_record *r, enum 
 #define EVERY 0 /* record */
 
 /* What is done to record `number`, or to every one, at the other end. */
-static struct ends *join(const char *path, uint64_t number, enum at_other what)
+static struct ends *join(const char *name, uint64_t number, enum at_other what)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     e->join = explain_join_create(0);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open(name);
     for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
         take(e, 0, record.data, record.len_bytes, record.time_ns);
         take_other(e, &record, number == EVERY || n == number ? what : AS_IT_IS);
@@ -96,7 +96,7 @@ static struct ends *join(const char *path, uint64_t number, enum at_other what)
     return e;
 }
 
-#define IWARP_MIX   "pcaps/iwarp/crc_mix.pcap"
+#define IWARP_MIX   "iwarp/crc_mix"
 #define READ_ANSWER 19 /* its record with 592 bytes of data from 10.77.0.1, which are acknowledged */
 
 /* From the SYN on, though a connection shows later that it is iWARP; bare acknowledgements as well. */
@@ -238,14 +238,13 @@ static void acknowledge(struct stream *s, unsigned sides, uint32_t end, uint64_t
         take(s->e, 0, s->ack, len, s->start_ns + time_ns + WAY_NS);
 }
 
-static struct stream go_on(const char *path)
+static struct stream go_on(const char *name)
 {
     struct stream s = {.e = calloc(1, sizeof *s.e)};
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     s.e->join = explain_join_create(0);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open(name);
     for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
         struct explain_packet p;
         struct explain_segment segment;
@@ -360,11 +359,10 @@ Test(join_tcp, an_acknowledgement_behind_the_end_of_the_other_capture_shows_noth
 Test(join_tcp, what_is_no_iwarp_is_not_kept)
 {
     struct explain_join *j = explain_join_create(64 * EXPLAIN_JOIN_PACKET_BYTES);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     struct explain_packet packet;
-    cr_assert_eq(net_capture_open("pcaps/smcfb_eid.pcap", &capture, &why), 0);
+    struct net_capture *capture = pcap_open("smcfb_eid");
     cr_assert_eq(net_capture_next(capture, &record, &why), 1);
     for (unsigned i = 0; i < 500; i++) {
         uint8_t frame[1514] = {0};
@@ -412,14 +410,13 @@ static void take_syn(struct ends *e, unsigned side, uint32_t n, uint64_t time_ns
 Test(join_tcp, connections_that_end_nowhere_are_let_go_of)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     uint64_t packets = 0, syns = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
         if (pass)
             e->join = explain_join_create(2 * packets * EXPLAIN_JOIN_PACKET_BYTES + ROOM_FOR);
-        cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0);
+        struct net_capture *capture = pcap_open("rc_long");
         while (net_capture_next(capture, &record, &why) > 0) {
             packets += !pass;
             for (unsigned side = 0; side < 2 && pass; side++) {
@@ -443,12 +440,11 @@ Test(join_tcp, connections_that_end_nowhere_are_let_go_of)
 Test(join_tcp, what_was_let_go_of_is_not_missing)
 {
     struct ends *e = calloc(1, sizeof *e);
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     e->join = explain_join_create(ROOM_FOR);
     for (unsigned side = 0; side < 2; side++) {
-        cr_assert_eq(net_capture_open(IWARP_MIX, &capture, &why), 0);
+        struct net_capture *capture = pcap_open(IWARP_MIX);
         for (unsigned n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
             if (side == 1)
                 take_other(e, &record, AS_IT_IS);

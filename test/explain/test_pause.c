@@ -2,12 +2,12 @@
 /* Pauses and DCBX, by frames whose times and bytes are chosen here: so what is to come out is known. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "explain/analysis.h"
 #include "net/bytes.h"
+#include "test/explain/pcap.h"
 
 #define SWITCH "\x02\x00\x00\x00\x00\x99"
 
@@ -29,9 +29,8 @@ static void take(const uint8_t *frame, uint32_t len, uint64_t time_ns)
 
 static void begin(uint64_t link_bps)
 {
-    struct net_capture *capture;
     struct net_capture_record r;
-    cr_assert_eq(net_capture_open("pcaps/rc_send_256.pcap", &capture, NULL), 0);
+    struct net_capture *capture = pcap_open("rc_send_256");
     cr_assert_eq(net_capture_next(capture, &r, NULL), 1);
     memcpy(request, r.data, request_bytes = r.len_bytes);
     cr_assert_eq(net_capture_next(capture, &r, NULL), 1);

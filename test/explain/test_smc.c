@@ -2,7 +2,6 @@
 /* SMC-R in captures: a Linux peer's (version 2 on TCP, CDC messages on the link), and the worked examples of
  * version 1 in frames of our own. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -14,6 +13,7 @@
 #include "roce/frame.h"
 #include "smcr/clc2_wire.h"
 #include "smcr/llc2_wire.h"
+#include "test/explain/pcap.h"
 #include "test/support/smcr_examples.h"
 
 static uint8_t frame[400];
@@ -248,12 +248,11 @@ Test(smc, what_a_proposal_of_version_2_offers_and_why_it_is_declined)
 
 Test(smc, a_linux_peer)
 {
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     unsigned handshakes = 0, cdc = 0;
     struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
-    cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open("smc_first");
     for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
         struct explain_packet p;
         struct explain_meaning m;
@@ -286,14 +285,11 @@ Test(smc, findings_of_linux_peers)
         {"smcr_failover", 1, .gone = 2, .moved = 2, .refused = 1},
     };
     for (unsigned i = 0; i < array_len(captures); i++) {
-        char path[100];
-        struct net_capture *capture;
         struct net_capture_record record;
         struct nornic_error why;
         uint64_t counts[EXPLAIN_FINDING_COUNT] = {0}, all = 0;
         struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
-        snprintf(path, sizeof path, "pcaps/%s.pcap", captures[i].name);
-        cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+        struct net_capture *capture = pcap_open(captures[i].name);
         for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
             struct explain_packet p;
             struct explain_meaning m;

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "explain/analysis.h"
+#include "test/explain/pcap.h"
 #include "test/explain/skew.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
@@ -71,15 +72,12 @@ static void note(struct outcome *o, const struct explain_finding *f, const char 
 static struct outcome run(const struct change *change, uint32_t cut)
 {
     struct outcome o = {0};
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     struct explain_finding last[8];
     struct explain_analysis *analysis =
         explain_analysis_create(&(struct explain_analysis_config){.strict = true});
-    char path[200];
-    snprintf(path, sizeof path, "pcaps/%s.pcap", change->capture);
-    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    struct net_capture *capture = pcap_open(change->capture);
     for (uint64_t number = 1; net_capture_next(capture, &record, &why) == 1; number++) {
         struct explain_packet packet;
         struct explain_meaning meaning;
@@ -212,14 +210,13 @@ static const struct kind_shown {
 /* A packet with a bad ICRC in its last byte. */
 static unsigned bad_icrc_findings(void)
 {
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     struct explain_packet packet;
     struct explain_meaning meaning;
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     uint8_t frame[200];
-    cr_assert_eq(net_capture_open("pcaps/rc_write_1024.pcap", &capture, &why), 0);
+    struct net_capture *capture = pcap_open("rc_write_1024");
     cr_assert_eq(net_capture_next(capture, &record, &why), 1);
     memcpy(frame, record.data, record.len_bytes);
     frame[record.len_bytes - 1] ^= 1;
@@ -234,14 +231,13 @@ static unsigned bad_icrc_findings(void)
 /* The same place sees each packet twice. */
 static unsigned captured_twice_findings(void)
 {
-    struct net_capture *capture;
     struct net_capture_record record;
     struct nornic_error why;
     struct explain_packet packet;
     struct explain_meaning meaning;
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     unsigned count = 0;
-    cr_assert_eq(net_capture_open("pcaps/rc_write_1024.pcap", &capture, &why), 0);
+    struct net_capture *capture = pcap_open("rc_write_1024");
     for (uint64_t number = 1; net_capture_next(capture, &record, &why) == 1; number += 2)
         for (unsigned i = 0; i < 2; i++) {
             explain_dissect(&packet, &record, number + i);

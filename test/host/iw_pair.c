@@ -53,6 +53,19 @@ void iw_close(struct iw_end *e)
     free(e->memory);
 }
 
+void iw_open_both(struct iw_end ends[2], const struct nornic_iwarp_config *first,
+                  const struct nornic_iwarp_config *second)
+{
+    iw_open(&ends[0], "iwarp:127.0.0.1", first);
+    iw_open(&ends[1], "iwarp:127.0.0.1", second);
+}
+
+void iw_close_both(struct iw_end ends[2])
+{
+    iw_close(&ends[0]);
+    iw_close(&ends[1]);
+}
+
 uint16_t iw_listen(struct iw_end *e, struct nornic_cm_id **out, unsigned backlog)
 {
     struct nornic_cm_endpoints ends;
@@ -115,8 +128,7 @@ void iw_connect(struct iw_end ends[2], const struct nornic_iwarp_config *first,
 {
     static const struct nornic_conn_param param = {.responder_resources = 4, .initiator_depth = 4};
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", first);
-    iw_open(&ends[1], "iwarp:127.0.0.1", second);
+    iw_open_both(ends, first, second);
     iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), &param);
     iw_take(&ends[1], &param);
     cr_assert_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_ESTABLISHED), 0);
@@ -129,8 +141,7 @@ void iw_disconnect(struct iw_end ends[2])
     cr_assert_eq(nornic_cm_id_disconnect(ends[0].id), 0);
     cr_assert_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_DISCONNECTED), 0);
     cr_assert_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_DISCONNECTED), 0);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 struct nornic_send_wr iw_wr(enum nornic_wr_opcode opcode, const struct iw_end *e, const struct iw_end *peer,

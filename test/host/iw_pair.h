@@ -28,6 +28,10 @@ struct iw_end {
 void iw_open(struct iw_end *e, const char *port, const struct nornic_iwarp_config *iwarp);
 void iw_make_qp(struct iw_end *e);
 void iw_close(struct iw_end *e);
+/* The same of two, on 127.0.0.1. */
+void iw_open_both(struct iw_end ends[2], const struct nornic_iwarp_config *first,
+                  const struct nornic_iwarp_config *second);
+void iw_close_both(struct iw_end ends[2]);
 
 /* `e` listens; the port. */
 uint16_t iw_listen(struct iw_end *e, struct nornic_cm_id **out, unsigned backlog);
@@ -45,7 +49,7 @@ void iw_resolve(struct iw_end *e, const struct nornic_addr *from, const struct n
 /* Takes the request that comes, as `e->id` with a new queue pair. */
 void iw_take(struct iw_end *e, const struct nornic_conn_param *param);
 
-/* Both on 127.0.0.1, connected: ends[0] is the initiator. */
+/* Opens both and connects them: ends[0] is the initiator. */
 void iw_connect(struct iw_end ends[2], const struct nornic_iwarp_config *first,
                 const struct nornic_iwarp_config *second);
 void iw_disconnect(struct iw_end ends[2]);

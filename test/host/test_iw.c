@@ -237,8 +237,7 @@ Test(iw, a_bad_stag_ends_the_stream_and_both_know_why)
     cr_expect_eq(event.type, NORNIC_EVENT_QP_ACCESS_ERR);
     cr_expect_eq(event.qp, ends[1].qp);
     nornic_dev_ack_event(ends[1].dev, &event);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 Test(iw, a_queue_pair_that_goes_ends_its_stream_in_good_order)
@@ -251,8 +250,7 @@ Test(iw, a_queue_pair_that_goes_ends_its_stream_in_good_order)
     cr_expect_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_DISCONNECTED), 0);
     cr_expect_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_DISCONNECTED), 0);
     cr_expect_eq(iw_wait(&ends[1]).status, NORNIC_WC_WR_FLUSH_ERR);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 /* An id that goes ends its connection in good order. */
@@ -264,8 +262,7 @@ Test(iw, an_id_that_goes_disconnects)
     ends[0].id = NULL;
     cr_expect_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_DISCONNECTED), 0);
     cr_expect_eq(nornic_cm_id_disconnect(ends[1].id), 0, "the answer, as over RoCE");
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 Test(iw, to_err_by_hand_flushes_and_ends)
@@ -280,8 +277,7 @@ Test(iw, to_err_by_hand_flushes_and_ends)
     cr_expect_eq(iw_wait(&ends[0]).status, NORNIC_WC_WR_FLUSH_ERR);
     cr_expect_eq(iw_hears(&ends[1], NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
     cr_expect_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_DISCONNECTED), -ECONNRESET);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 /* A CQ that overflows ends all its queue pairs, the idle ones, too; also when RoCE lives in the same
@@ -325,6 +321,5 @@ Test(iw, a_queue_that_overflows_ends_its_streams)
         cr_assert_eq(nornic_qp_destroy(idle[i].qp), 0);
         cr_expect_eq(nornic_dev_close(pair[i], NULL), 0);
     }
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }

@@ -16,8 +16,7 @@ Test(iw, private_data_and_depths_go_both_ways)
 {
     struct iw_end ends[2];
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     uint16_t port = iw_listen(&ends[1], &listener, 1);
     iw_start(&ends[0], port,
              &(struct nornic_conn_param){.private_data = "question",
@@ -65,8 +64,7 @@ Test(iw, a_request_without_depths_is_accepted_with_the_most)
     struct iw_end ends[2];
     struct nornic_cm_id *listener;
     struct nornic_sge sge;
-    iw_open(&ends[0], "iwarp:127.0.0.1", &rev_1);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, &rev_1, NULL);
     iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), &most);
     iw_take(&ends[1], NULL);
     for (int i = 0; i < 2; i++) {
@@ -105,8 +103,7 @@ Test(iw, options_of_a_connection_are_those_of_its_tcp)
         .has_traffic_class = true, .traffic_class = 0x20, .has_ack_timeout = true, .ack_timeout = 1};
     struct iw_end ends[2];
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), &asks);
     iw_take(&ends[1], &says);
     cr_assert_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_ESTABLISHED), 0);
@@ -136,8 +133,7 @@ Test(iw, private_data_of_a_whole_frame)
         memset(question, 0x11, sizeof question);
         memset(answer, 0x22, sizeof answer);
         question[most - 1] = answer[most - 1] = 0x33;
-        iw_open(&ends[0], "iwarp:127.0.0.1", &config);
-        iw_open(&ends[1], "iwarp:127.0.0.1", &config);
+        iw_open_both(ends, &config, &config);
         iw_start(&ends[0], iw_listen(&ends[1], &listener, 1), &asks);
         struct nornic_cm_event *event = iw_event(&ends[1], NORNIC_CM_EVENT_CONNECT_REQUEST);
         cr_expect_eq(event->private_data_len, most);
@@ -189,8 +185,7 @@ Test(iw, IWARP_VERB_04_attributes_of_repetition_and_path_are_taken_and_ignored)
         .path_mtu = NORNIC_MTU_256, .timeout = 1, .retry_cnt = 1, .rnr_retry = 1, .min_rnr_timer = 1};
     const uint32_t mask = NORNIC_QP_PATH_MTU | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
                           NORNIC_QP_MIN_RNR_TIMER;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     iw_start(&ends[0], iw_listen(&ends[1], &listener, 1),
              &(struct nornic_conn_param){.retry_count = 0, .rnr_retry_count = 0});
     cr_assert_eq(nornic_qp_modify(ends[0].qp, &given, mask), 0);
@@ -215,8 +210,7 @@ Test(iw, a_program_says_no_and_why)
 {
     struct iw_end ends[2];
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     iw_start(&ends[0], iw_listen(&ends[1], &listener, 1), NULL);
     struct nornic_cm_event *event = iw_event(&ends[1], NORNIC_CM_EVENT_CONNECT_REQUEST);
     struct nornic_cm_id *id = event->id;
@@ -228,38 +222,33 @@ Test(iw, a_program_says_no_and_why)
     nornic_cm_ack_event(event);
     nornic_cm_id_destroy(id);
     nornic_cm_id_destroy(listener);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 Test(iw, where_nobody_listens_the_connection_is_refused)
 {
     struct iw_end ends[2];
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     uint16_t port = iw_listen(&ends[1], &listener, 1);
     nornic_cm_id_destroy(listener);
     iw_start(&ends[0], port, NULL);
     cr_expect_eq(iw_hears(&ends[0], NORNIC_CM_EVENT_REJECTED), 8);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 Test(iw, a_port_is_had_once)
 {
     struct iw_end ends[2];
     struct nornic_cm_id *listener, *other;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     uint16_t port = iw_listen(&ends[0], &listener, 1);
     cr_assert_eq(nornic_cm_id_create(ends[1].cm, NORNIC_PS_TCP, NULL, &other), 0);
     cr_expect_eq(nornic_cm_id_listen(other, NULL, port, 1), -EADDRINUSE);
     nornic_cm_id_destroy(listener);
     cr_expect_eq(nornic_cm_id_listen(other, NULL, port, 1), 0);
     nornic_cm_id_destroy(other);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 /* More come than the program wants to be told of: they wait, and nobody is turned away. */
@@ -303,8 +292,7 @@ Test(iw, a_listener_takes_its_requests_along)
 {
     struct iw_end ends[2];
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     iw_start(&ends[0], iw_listen(&ends[1], &listener, 4), NULL);
     struct nornic_cm_event *event;
     struct pollfd waits = {.fd = nornic_cm_fd(ends[1].cm), .events = POLLIN};
@@ -313,6 +301,5 @@ Test(iw, a_listener_takes_its_requests_along)
     cr_assert_eq(nornic_cm_get_event(ends[0].cm, &event, IW_WAIT_NS), 0);
     cr_expect(event->type == NORNIC_CM_EVENT_REJECTED || event->type == NORNIC_CM_EVENT_CONNECT_ERROR);
     nornic_cm_ack_event(event);
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }

@@ -13,33 +13,40 @@
 #include "iwarp/crc.h"
 #include "iwarp/setup.h"
 
-static int listen_as_none(struct sockaddr_in *at)
+static const struct nornic_conn_param eight = {.private_data = "who I am", .private_data_len = 8};
+
+/* A client that connects to a socket which listens, with `eight`; that socket. */
+static int begin(struct iw_end *client, const struct nornic_iwarp_config *config)
 {
-    socklen_t at_bytes = sizeof *at;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t at_bytes = sizeof at;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    cr_assert_eq(bind(fd, (struct sockaddr *)at, sizeof *at), 0);
+    cr_assert_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     cr_assert_eq(listen(fd, 1), 0);
-    cr_assert_eq(getsockname(fd, (struct sockaddr *)at, &at_bytes), 0);
+    cr_assert_eq(getsockname(fd, (struct sockaddr *)&at, &at_bytes), 0);
+    iw_open(client, "iwarp:127.0.0.1", config);
+    iw_start(client, ntohs(at.sin_port), &eight);
     return fd;
+}
+
+static void end(struct iw_end *client, int socket_fd)
+{
+    iw_close(client);
+    close(socket_fd);
 }
 
 /* covers: IWARP-MPA-14 */
 Test(iw_hostile, a_reply_that_never_comes_is_not_waited_for_long)
 {
     struct iw_end client;
-    struct sockaddr_in at;
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", NULL);
+    int socket_fd = begin(&client, NULL);
     uint64_t start_ns = host_now_ns();
-    iw_start(&client, ntohs(at.sin_port), NULL);
     struct nornic_cm_event *event = iw_event(&client, NORNIC_CM_EVENT_UNREACHABLE);
     cr_expect_eq(event->status, -ETIMEDOUT);
     cr_expect_not_null(strstr(event->why.text, "no MPA Reply comes"), "%s", event->why.text);
     nornic_cm_ack_event(event);
     cr_expect_geq(host_now_ns() - start_ns, IWARP_REPLY_TIMEOUT_NS * 9 / 10);
-    iw_close(&client);
-    close(socket_fd);
+    end(&client, socket_fd);
 }
 
 /* A connection that comes to `socket_fd`; of what it asks for, which is `wanted` octets, `asked` has room. */
@@ -60,22 +67,16 @@ static void hang_up(int fd, bool is_reset)
         close(fd);
 }
 
-static const struct nornic_conn_param eight = {.private_data = "who I am", .private_data_len = 8};
-
 Test(iw_hostile, a_server_that_answers_with_noise_is_told_of)
 {
     struct iw_end client;
-    struct sockaddr_in at;
     uint8_t asked[32];
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", NULL);
-    iw_start(&client, ntohs(at.sin_port), &eight);
+    int socket_fd = begin(&client, NULL);
     int fd = accept_request(socket_fd, asked, 32);
     iw_tcp_say(fd, "HTTP/1.0 400 Bad Request\r\n\r\n", 28);
     cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
     close(fd);
-    iw_close(&client);
-    close(socket_fd);
+    end(&client, socket_fd);
 }
 
 /* It is asked once more, for revision 1, and no third time. covers: IWARP-MPA-12 */
@@ -83,18 +84,14 @@ Test(iw_hostile, a_server_that_hangs_up_is_asked_for_revision_1_and_then_told_of
 {
     for (int is_reset = 0; is_reset < 2; is_reset++) {
         struct iw_end client;
-        struct sockaddr_in at;
         uint8_t asked[32];
-        int socket_fd = listen_as_none(&at);
-        iw_open(&client, "iwarp:127.0.0.1", NULL);
-        iw_start(&client, ntohs(at.sin_port), &eight);
+        int socket_fd = begin(&client, NULL);
         hang_up(accept_request(socket_fd, asked, 32), is_reset);
         hang_up(accept_request(socket_fd, asked, 28), is_reset);
         cr_expect_arr_eq(asked, "MPA ID Req Frame\x40\x01\x00\x08who I am", 28);
         cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
         cr_expect_eq(nornic_qp_state(client.qp), NORNIC_QPS_ERR, "it is over");
-        iw_close(&client);
-        close(socket_fd);
+        end(&client, socket_fd);
     }
 }
 
@@ -103,13 +100,10 @@ Test(iw_hostile, a_server_that_hangs_up_is_asked_for_revision_1_and_then_told_of
 Test(iw_hostile, a_server_of_revision_1_alone_is_connected_to)
 {
     struct iw_end client;
-    struct sockaddr_in at;
     struct nornic_cm_endpoints ends;
     uint8_t asked[32], fpdu[24] = {0, 18, 0x41, 0x43, [15] = 1}; /* a SEND of nothing */
     uint8_t first[2 + 14 + 4]; /* an FPDU of the client, behind which a responder may speak */
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", NULL);
-    iw_start(&client, ntohs(at.sin_port), &eight);
+    int socket_fd = begin(&client, NULL);
     iw_post_recv(&client, 0, 16);
     hang_up(accept_request(socket_fd, asked, 32), false);
     int fd = accept_request(socket_fd, asked, 28);
@@ -128,21 +122,16 @@ Test(iw_hostile, a_server_of_revision_1_alone_is_connected_to)
     iw_tcp_say(fd, fpdu, sizeof fpdu);
     cr_expect_eq(iw_wait(&client).status, NORNIC_WC_SUCCESS, "a SEND into the receive that was there before");
     close(fd);
-    iw_close(&client);
-    close(socket_fd);
+    end(&client, socket_fd);
 }
 
 /* Who asks for revision 2 by name gets that or nothing. */
 Test(iw_hostile, who_wants_revision_2_alone_falls_back_to_none)
 {
     struct iw_end client;
-    struct sockaddr_in at;
     uint8_t asked[32];
-    int socket_fd = listen_as_none(&at);
-    iw_open(&client, "iwarp:127.0.0.1", &(struct nornic_iwarp_config){.mpa_rev = 2});
-    iw_start(&client, ntohs(at.sin_port), &eight);
+    int socket_fd = begin(&client, &(struct nornic_iwarp_config){.mpa_rev = 2});
     hang_up(accept_request(socket_fd, asked, 32), false);
     cr_expect_lt(iw_hears(&client, NORNIC_CM_EVENT_CONNECT_ERROR), 0);
-    iw_close(&client);
-    close(socket_fd);
+    end(&client, socket_fd);
 }

@@ -11,16 +11,14 @@ static uint16_t port; /* which ends[1] has given back */
 static void begin(void)
 {
     struct nornic_cm_id *listener;
-    iw_open(&ends[0], "iwarp:127.0.0.1", NULL);
-    iw_open(&ends[1], "iwarp:127.0.0.1", NULL);
+    iw_open_both(ends, NULL, NULL);
     port = iw_listen(&ends[1], &listener, 1);
     nornic_cm_id_destroy(listener);
 }
 
 static void end(void)
 {
-    iw_close(&ends[0]);
-    iw_close(&ends[1]);
+    iw_close_both(ends);
 }
 
 TestSuite(iw_patience, .init = begin, .fini = end);

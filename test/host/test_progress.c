@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* CPU_SET(), SCHED_IDLE, pthread_timedjoin_np() */
+#define _GNU_SOURCE /* SCHED_IDLE, pthread_timedjoin_np() */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "host/dev.h"
 #include "pair.h"
+#include "test/support/cpu.h"
 
 #define SECOND NS_PER_S
 
@@ -375,18 +376,6 @@ Test(progress, waiting_ends_with_its_time_a_post_or_a_frame)
     pair_close(&pair);
 }
 
-static void stay_on_first_cpu(void)
-{
-    cpu_set_t allowed, one;
-    unsigned cpu = 0;
-    cr_assert_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    while (!CPU_ISSET(cpu, &allowed))
-        cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
-}
-
 /* Runs only while the other thread of this processor does not. */
 static void *sleep_late(void *arg)
 {
@@ -403,7 +392,7 @@ Test(progress, a_deadline_is_every_sleepers, .timeout = 60)
     struct pair pair;
     pthread_t sleeper;
     struct timespec end;
-    stay_on_first_cpu();
+    cpu_stay_on_first();
     pair_open(&pair, true);
     struct host_dev *dev = pair.side[0].dev;
     while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
@@ -435,7 +424,7 @@ Test(progress, a_full_ring_is_looked_at_again_by_every_sleeper, .timeout = 60)
     struct pair pair;
     pthread_t sleeper;
     struct timespec end;
-    stay_on_first_cpu();
+    cpu_stay_on_first();
     pair_open(&pair, true);
     struct host_dev *dev = pair.side[0].dev;
     struct net_port_ops ops = *(full_inner = dev->port->ops);

@@ -32,3 +32,14 @@ Test(array, room_for_none_is_no_failure)
     cr_assert_not_null(array);
     free(array);
 }
+
+/* Doubling would pass it by. */
+Test(array, room_for_more_than_there_can_be_is_none, .timeout = 10)
+{
+    size_t room = 4;
+    uint32_t *array = calloc(room, sizeof *array);
+    cr_expect_null(array_room(array, &room, SIZE_MAX / 2 + 2, 1));
+    cr_expect_null(array_room(array, &room, SIZE_MAX, sizeof *array));
+    cr_expect_eq(room, 4, "it is as it was");
+    free(array);
+}

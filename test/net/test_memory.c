@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* CPU_SET() */
 #include "net/memory.h"
 
 #include <criterion/criterion.h>
@@ -12,6 +11,7 @@
 
 #include "net/bytes.h"
 #include "test/net/frames.h"
+#include "test/support/cpu.h"
 
 #define MTU 1500
 
@@ -265,18 +265,6 @@ Test(memory, two_threads_take_turns_and_no_wake_up_is_lost, .timeout = 60)
     run_talkers(t);
 }
 
-static void stay_on_first_cpu(void)
-{
-    cpu_set_t allowed, one;
-    unsigned cpu = 0;
-    cr_assert_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    while (!CPU_ISSET(cpu, &allowed))
-        cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
-}
-
 static void *send_one(void *port)
 {
     send_counted(port, 0, 1);
@@ -292,7 +280,7 @@ Test(memory, who_is_woken_in_the_senders_place_silences_the_bell)
     pthread_t sender;
     pthread_attr_t attr;
     uint32_t received = 0;
-    stay_on_first_cpu();
+    cpu_stay_on_first();
     if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
         cr_skip("needs the right to run before others");
     cr_assert_eq(net_memory_pair(MTU, 4, ends), 0);

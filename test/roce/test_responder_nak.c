@@ -302,7 +302,8 @@ Test(responder_nak, ROCE_RS_16_receive_cq_full)
     cr_assert_lt(rdma_cq_poll(s->recv_cq, &wc, 1), 0);
 }
 
-Test(responder_nak, ROCE_CQ_2_send_cq_overflow_stops_the_qp)
+/* One completion more than the queue holds; how many it holds. */
+static uint32_t overflow_send_cq(void)
 {
     struct script_config config = script_defaults();
     config.send_cq_capacity = 1;
@@ -314,6 +315,12 @@ Test(responder_nak, ROCE_CQ_2_send_cq_overflow_stops_the_qp)
     script_ack(s, script_sq(s, capacity), ROCE_SYNDROME_ACK_UNLIMITED, capacity + 1);
     expect_state(s, NORNIC_QPS_ERR);
     expect_event(s, NORNIC_EVENT_CQ_ERR);
+    return capacity;
+}
+
+Test(responder_nak, ROCE_CQ_2_send_cq_overflow_stops_the_qp)
+{
+    uint32_t capacity = overflow_send_cq();
     for (uint32_t i = 0; i < capacity; i++)
         expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
     struct nornic_wc wc;
@@ -324,16 +331,7 @@ Test(responder_nak, ROCE_CQ_2_send_cq_overflow_stops_the_qp)
  * covers: ROCE-CQ-2 */
 Test(responder_nak, ROCE_CQ_2_a_qp_that_comes_to_an_overflowed_cq_ends_too)
 {
-    struct script_config config = script_defaults();
-    config.send_cq_capacity = 1;
-    script_free(s);
-    s = script_new(&config);
-    uint32_t capacity = rdma_cq_capacity(s->send_cq);
-    for (uint32_t i = 0; i <= capacity; i++)
-        script_post(s, i, NORNIC_WR_RDMA_WRITE, 0, 16);
-    script_ack(s, script_sq(s, capacity), ROCE_SYNDROME_ACK_UNLIMITED, capacity + 1);
-    expect_state(s, NORNIC_QPS_ERR);
-    expect_event(s, NORNIC_EVENT_CQ_ERR);
+    overflow_send_cq();
     expect_event(s, NORNIC_EVENT_QP_FATAL);
     script_restart(s);
     expect_state(s, NORNIC_QPS_RTS);

@@ -284,19 +284,24 @@ Test(llc_collide, SMCR_SER_02_nothing_begins_within_the_clients_CONFIRM_RKEY)
 
 /* --- the client's rows --- */
 
-/* A client with a CONFIRM RKEY out: a connection that the peer (server) has accepted needs a new RMB. */
-static void client_confirms_rkey(struct half *h)
+/* The client sends a CONFIRM RKEY: a connection that the peer (server) has accepted needs a new RMB. */
+static void needs_rmb(struct half *h)
 {
-    uint8_t m[SMCR_CLC_MAX_BYTES];
-    played_begin_with(&h->t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 3}});
-    pair_add_port(h->t.pair, h->t.me);
-    pair_run_for(h->t.pair, PAIR_MS);
-    h->t.pair->config.rcvbuf_bytes[0] = 300000;
     static struct peer_conn conn;
+    uint8_t m[SMCR_CLC_MAX_BYTES];
+    h->t.pair->config.rcvbuf_bytes[0] = 300000;
     peer_conn_begin(&h->t.peer, &conn);
     cr_assert_gt(peer_clc_wait(conn.end, m, sizeof m, PLAYED_SOON), 0);
     pair_tcp_send(conn.end, m, peer_accept(&conn, SMCR_CLC_ACCEPT, false, 0, m));
     find(h, SMCR_LLC_CONFIRM_RKEY);
+}
+
+static void client_confirms_rkey(struct half *h)
+{
+    played_begin_with(&h->t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 3}});
+    pair_add_port(h->t.pair, h->t.me);
+    pair_run_for(h->t.pair, PAIR_MS);
+    needs_rmb(h);
     h->running = CONFIRMING_RKEY;
 }
 
@@ -363,15 +368,10 @@ Test(llc_collide, SMCR_SER_03_a_client_lists_an_RMB_that_was_confirmed_while_ADD
 Test(llc_collide, SMCR_SER_03_a_client_processes_a_DELETE_LINK_that_crossed_its_CONFIRM_RKEY)
 {
     struct half h;
-    uint8_t m[SMCR_CLC_MAX_BYTES];
+    uint8_t m[SMCR_MSG_BYTES];
     struct raw_message raw;
     played_begin(&h.t, SMCR_CLIENT, 2);
-    h.t.pair->config.rcvbuf_bytes[0] = 300000;
-    struct peer_conn conn;
-    peer_conn_begin(&h.t.peer, &conn);
-    cr_assert_gt(peer_clc_wait(conn.end, m, sizeof m, PLAYED_SOON), 0);
-    pair_tcp_send(conn.end, m, peer_accept(&conn, SMCR_CLC_ACCEPT, false, 0, m));
-    find(&h, SMCR_LLC_CONFIRM_RKEY);
+    needs_rmb(&h);
     uint8_t target = (uint8_t)(2 - h.via);
     played_delete_link(m, target, SMCR_DELETE_OPERATOR, 0);
     played_send(&h.t, h.via, m);
@@ -389,15 +389,10 @@ Test(llc_collide, SMCR_SER_03_a_client_processes_a_DELETE_LINK_that_crossed_its_
 Test(llc_collide, SMCR_REC_31_a_CONFIRM_RKEY_whose_link_was_deleted_begins_anew)
 {
     struct half h;
-    uint8_t m[SMCR_CLC_MAX_BYTES];
+    uint8_t m[SMCR_MSG_BYTES];
     struct raw_message raw;
     played_begin(&h.t, SMCR_CLIENT, 2);
-    h.t.pair->config.rcvbuf_bytes[0] = 300000;
-    struct peer_conn conn;
-    peer_conn_begin(&h.t.peer, &conn);
-    cr_assert_gt(peer_clc_wait(conn.end, m, sizeof m, PLAYED_SOON), 0);
-    pair_tcp_send(conn.end, m, peer_accept(&conn, SMCR_CLC_ACCEPT, false, 0, m));
-    find(&h, SMCR_LLC_CONFIRM_RKEY);
+    needs_rmb(&h);
     played_delete_link(m, (uint8_t)(h.via + 1), SMCR_DELETE_OPERATOR, 0x20);
     played_send(&h.t, !h.via, m);
     played_expect(&h.t, !h.via, SMCR_LLC_DELETE_LINK, true, NULL);

@@ -26,6 +26,7 @@
 #include "sock/runtime.h"
 #include "sock/user.h"
 #include "test/sock/lab.h"
+#include "test/support/cpu.h"
 
 #define PAGE   4096u
 #define PORT   5000
@@ -302,15 +303,6 @@ static int connect_here(const struct sockaddr_in *addr)
     return nornic_connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0 ? fd : -1;
 }
 
-/* The thread that starts from now on, too. */
-static void stay_on_this_cpu(void)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one);
-}
-
 /* A mapping, which has to be asked for. */
 static char *a_mapping(void)
 {
@@ -322,7 +314,7 @@ static int write_small(void *ctx)
 {
     struct board *b = ctx;
     char *bytes = a_mapping();
-    stay_on_this_cpu();
+    cpu_stay_on_first();
     lab_start(&b->lab, 0, NULL);
     struct sockaddr_in addr = lab_address(1, PORT);
     int fd = connect_here(&addr);

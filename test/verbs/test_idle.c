@@ -6,6 +6,8 @@
 
 #define ENOUGH 8 /* answers, to be sure of where they come from */
 
+TestSuite(idle, .timeout = 30);
+
 static struct verbs_idle idle;
 
 /* Polls until the processor is given away. Returns how often. */

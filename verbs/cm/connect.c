@@ -55,6 +55,9 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
             nornic_cm_id_destroy(id->listeners[--id->num_listeners]);
         return cma_fail(err, "port %u cannot be listened on", port);
     }
+    /* A kernel binds it to 0.0.0.0 before; where somebody here is bound to what was drawn, both have it. */
+    if (!id->bound_port)
+        (void)cma_port_take(id, &(struct nornic_addr){{[10] = 0xff, [11] = 0xff}}, &port);
     cma_sockaddr_set_port(&base->route.addr.src_addr, port);
     return 0;
 }

@@ -63,8 +63,9 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *wanted)
 
 struct ends {
     struct nornic_addr src, dst;
-    uint16_t port;
+    uint16_t src_port, port;
     bool has_src;
+    const struct cma_device *device; /* that has the source, or that the id is bound to; NULL: any */
 };
 
 /* The first address of a family: for who asks for this machine by a loopback address, which the device has
@@ -112,23 +113,39 @@ static int resolve_on(struct cma_id *id, const struct cma_device *device, const 
     return err;
 }
 
-/* By the device that has the source, or the first that has a way. */
+/* By the device that has to be it, or the first that has a way. */
 static int resolve(struct cma_id *id, const struct ends *ends, int timeout_ms)
 {
     const struct cma_device *list;
     struct nornic_error why = {"there is no device"};
     unsigned count = cma_devices(&list);
     int err = ENODEV;
-    if (!count)
-        return -1;
-    const struct cma_device *only = ends->has_src ? cma_device_of(&ends->src) : id->device;
-    if (ends->has_src && !only)
-        return cma_fail(EADDRNOTAVAIL, "the source is no address of a device");
-    if (only)
-        err = resolve_on(id, only, ends, timeout_ms, &why);
-    for (unsigned i = 0; !only && i < count && err; i++)
+    if (ends->device)
+        err = resolve_on(id, ends->device, ends, timeout_ms, &why);
+    for (unsigned i = 0; !ends->device && i < count && err; i++)
         err = resolve_on(id, &list[i], ends, timeout_ms, &why);
     return err ? cma_fail(err, "%s", why.text) : 0;
+}
+
+/* A loopback address that no device has is as good as none. 0 or -1. */
+static int find_ends(const struct cma_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+                     struct ends *out)
+{
+    const struct cma_device *list;
+    *out = (struct ends){.device = id->device};
+    if (!cma_addr_of(dst, &out->dst, &out->port))
+        return cma_fail(EAFNOSUPPORT, "no destination that is IPv4 or IPv6");
+    if (!cma_devices(&list))
+        return -1;
+    if (!cma_addr_of(src, &out->src, &out->src_port) || cma_is_any(&out->src))
+        return 0;
+    const struct cma_device *from = cma_device_of(&out->src);
+    if (!from && !is_loopback(&out->src))
+        return cma_fail(EADDRNOTAVAIL, "the source is no address of a device");
+    out->has_src = from != NULL;
+    if (from)
+        out->device = from;
+    return 0;
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct sockaddr *dst_addr,
@@ -136,25 +153,20 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct
 {
     struct cma_id *id = cma_id_of(base);
     struct ends ends;
-    uint16_t src_port = 0;
     if (cma_need_own(id))
         return -1;
-    if (!cma_addr_of(dst_addr, &ends.dst, &ends.port))
-        return cma_fail(EAFNOSUPPORT, "no destination that is IPv4 or IPv6");
     if (id->bound_port) /* it stays where it is, as kernels have it */
         src_addr = NULL;
-    struct sockaddr *src = src_addr ? src_addr : &base->route.addr.src_addr;
-    ends.has_src = cma_addr_of(src, &ends.src, &src_port) && !cma_is_any(&ends.src);
-    if (ends.has_src && is_loopback(&ends.src) && !cma_device_of(&ends.src))
-        ends.has_src = false;
-    if (src_addr && src_port && take_port(id, src_addr))
+    if (find_ends(id, src_addr ? src_addr : &base->route.addr.src_addr, dst_addr, &ends))
+        return -1;
+    if (src_addr && ends.src_port && take_port(id, src_addr))
         return -1;
     if (id->nornic) { /* resolved before: from the start */
         cma_part(id);
         nornic_cm_id_destroy(id->nornic);
         id->nornic = NULL;
     }
-    if (src_addr && !src_port)
+    if (src_addr && !ends.src_port)
         memcpy(&base->route.addr.src_storage, src_addr, cma_sockaddr_bytes(src_addr));
     memcpy(&base->route.addr.dst_storage, dst_addr, cma_sockaddr_bytes(dst_addr));
     return resolve(id, &ends, timeout_ms) ? -1 : cma_complete(id);
