@@ -7,10 +7,10 @@
  * cuts that short is host_dev_take_back(), the device's end, and a doorbell for another one that sleeps. It
  * looks every ASIDE_NS whether that goes on, less often the longer it does, and a pause of POLL_GAP_NS ends
  * it: a program that looks at its memory instead of its queue (whose peer writes) makes no rounds. So it has
- * to poll POLLS_UNTIL_ASIDE times in a row first, and more often each time that this was soon followed by a
- * pause: a program that does both by turns would wait for the thread's next look again and again. The pause
- * is from the end of one round to the beginning of the next: a round that sends long trains takes longer by
- * itself.
+ * to poll POLLS_UNTIL_ASIDE times in a row first, and more often each time that the thread did not stand
+ * aside for long: a program that does both by turns would wait for the thread's next look again and again.
+ * The pause is from the end of one round to the beginning of the next: a round that sends long trains takes
+ * longer by itself.
  *
  * A round of a program that is known to come back sends before it receives: what is to be said of what comes,
  * an acknowledgement, leaves in the next round, with what the program posts in between.

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "test/support/netns.h"
+#include "test/support/tsan.h"
 #include "test/verbs/cm_conn.h"
 #include "verbs/cm/cma.h"
 
@@ -395,6 +396,7 @@ Test(cm_ports, ports_that_are_drawn_are_nobodys)
 /* The child has its own ids by then; what it gives back of its parent's is the parent's still. */
 Test(cm_ports, a_child_gives_back_what_it_has_inherited)
 {
+    tsan_skip_threads_of_a_child();
     struct rdma_cm_id *id = listening(MINE);
     int status;
     pid_t child = fork();

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/host.h"
+#include "test/support/tsan.h"
 #include "test/verbs/cm_conn.h"
 #include "test/verbs/pair.h"
 #include "verbs/cm/cma.h"
@@ -154,9 +155,7 @@ static int status_of(pid_t child)
 
 Test(cm, a_child_leaves_connections_to_its_parent)
 {
-#ifdef __SANITIZE_THREAD__
-    cr_skip_test("a sanitizer: ThreadSanitizer starts no thread in the child of a process that has threads");
-#endif
+    tsan_skip_threads_of_a_child();
     struct cm_conn c = {0};
     rdma_ack_cm_event(cm_ask(&c, 7491, NULL));
     cm_accept(&c);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/dev.h"
+#include "test/support/tsan.h"
 #include "test/verbs/pair.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -99,9 +100,7 @@ static void be_child(struct pair *pair, struct ibv_mr *mr, struct ibv_srq *srq)
 
 Test(hostile, a_child_leaves_its_parent_alone)
 {
-#ifdef __SANITIZE_THREAD__
-    cr_skip_test("a sanitizer: ThreadSanitizer starts no thread in the child of a process that has threads");
-#endif
+    tsan_skip_threads_of_a_child();
     struct pair pair = pair_make();
     struct ibv_mr *mr = reg();
     struct ibv_srq_init_attr receives = {.attr = {.max_wr = 4, .max_sge = 1}};

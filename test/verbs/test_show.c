@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "host/show_name.h"
+#include "test/support/tsan.h"
 #include "test/verbs/pair.h"
 #include "verbs/show.h"
 
@@ -155,9 +156,7 @@ Test(show, other_users_see_nothing)
 /* Its parent's socket is in the child of a fork, too, for a moment: it must not outlive the parent. */
 Test(show_life, a_process_that_is_killed_leaves_nothing)
 {
-#ifdef __SANITIZE_THREAD__
-    cr_skip_test("a sanitizer: ThreadSanitizer starts no thread in the child of a process that has threads");
-#endif
+    tsan_skip_threads_of_a_child();
     int made[2], end[2];
     char byte;
     pair_open_device(); /* the namespace is this process's, too */
@@ -186,9 +185,7 @@ Test(show_life, a_process_that_is_killed_leaves_nothing)
 
 Test(show, the_child_of_a_fork_has_its_own)
 {
-#ifdef __SANITIZE_THREAD__
-    cr_skip_test("a sanitizer: ThreadSanitizer starts no thread in the child of a process that has threads");
-#endif
+    tsan_skip_threads_of_a_child();
     pid_t child = fork();
     if (child == 0) {
         alarm(30);
