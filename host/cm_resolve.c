@@ -182,8 +182,8 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
     return 0;
 }
 
-/* Without the lock, of a port whose packets the kernel routes: where it leads. What the kernel will not send at all is
- * said now, as it is of other ports, so that a program may try another device. */
+/* Without the lock, of a port whose packets the kernel routes: where it leads. What the kernel will not send
+ * at all is said now, as it is of other ports, so that a program may try another device. */
 static int ask_routes(struct host_cm *cm, const struct nornic_addr *dst, struct plan *plan,
                       struct nornic_error *why)
 {

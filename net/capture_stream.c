@@ -32,8 +32,8 @@ struct net_capture_stream {
     size_t plain_at, plain_end; /* not read yet */
 };
 
-/* Waits for raw bytes; 0: there are no more. A signal that the program takes without SA_RESTART ends that, too: a
- * pipe may have nothing to say for hours. */
+/* Waits for raw bytes; 0: there are no more. A signal that the program takes without SA_RESTART ends that,
+ * too: a pipe may have nothing to say for hours. */
 static size_t read_raw(struct net_capture_stream *s, void *bytes, size_t max)
 {
     ssize_t n = s->has_ended ? 0 : read(s->fd, bytes, max);

@@ -292,8 +292,8 @@ static bool is_resent_copy(const struct ladder_row *row, const struct ladder_row
            sent->psn == row_event(gone)->psn && got->verdict == ROCE_RX_TAKEN;
 }
 
-/* The row in which the loss at row `lost` is mended, or ladder->count; `*causes`: a bit for each cause for which
- * its sender sent again meanwhile. */
+/* The row in which the loss at row `lost` is mended, or ladder->count; `*causes`: a bit for each cause for
+ * which its sender sent again meanwhile. */
 static uint32_t find_mended(const struct ladder *ladder, uint32_t lost, uint32_t *causes)
 {
     static_assert(ROCE_CAUSE_COUNT <= 32, "a bit for each");

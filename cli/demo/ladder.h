@@ -84,9 +84,9 @@ struct ladder {
  * `right` may be NULL. The rows point into the logs. Free it with free(). NULL: no memory. */
 struct ladder *ladder_merge(const struct ladder_log *left, const struct ladder_log *right);
 
-/* Finds a loss among the first that were recovered because of `cause` (ROCE_CAUSE_COUNT: of any), of several the
- * one with the fewest rows: from a little before the lost packet to just after its resent copy was taken. False:
- * there is none. */
+/* Finds a loss among the first that were recovered because of `cause` (ROCE_CAUSE_COUNT: of any), of several
+ * the one with the fewest rows: from a little before the lost packet to just after its resent copy was taken.
+ * False: there is none. */
 bool ladder_find_recovery(const struct ladder *ladder, enum roce_cause cause, uint32_t *first,
                           uint32_t *count);
 

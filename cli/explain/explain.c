@@ -194,12 +194,6 @@ static bool take_joined(void *ctx, struct explain_packet *packet, const struct e
     return tell(run, packet, &meaning);
 }
 
-/* Before the end of what was to be read. */
-static int tell_stopped(const struct run *run)
-{
-    return cli_fail("stopped after %" PRIu64 " packet%s", run->frames, run->frames == 1 ? "" : "s");
-}
-
 static int explain_file(struct run *run, const char *path)
 {
     struct net_capture *capture;
@@ -207,7 +201,7 @@ static int explain_file(struct run *run, const char *path)
     struct nornic_error why;
     int err = net_capture_open(path, &capture, &why);
     if (err)
-        return cli_stopped() ? tell_stopped(run) : cli_fail("%s", why.text);
+        return cli_stopped() ? cli_explain_stopped(run->frames) : cli_fail("%s", why.text);
     if (run->page)
         cli_page_file(run->page, path);
     bool is_live = cli_tale_is_live(path); /* each packet is told of when it comes */
@@ -216,7 +210,7 @@ static int explain_file(struct run *run, const char *path)
             break;
     net_capture_close(capture);
     if (err && cli_stopped())
-        return tell_stopped(run);
+        return cli_explain_stopped(run->frames);
     return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }
 
@@ -232,7 +226,7 @@ static int explain_files(struct run *run)
     int status = CLI_OK;
     for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error; i++) {
         if (cli_stopped())
-            return status == CLI_OK ? tell_stopped(run) : status;
+            return status == CLI_OK ? cli_explain_stopped(run->frames) : status;
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;
     }

@@ -95,7 +95,7 @@ static void overlay(char *row, const char *words, size_t n)
         row[i] = words[i];
 }
 
-/* How many characters of `words` go into `room`: all, or those before a blank, if there is one in its second half. */
+/* How many characters of `words` go into `room`: all, or those before a blank, if its second half has one. */
 static unsigned fitting(const char *words, unsigned room)
 {
     unsigned n = (unsigned)strlen(words);

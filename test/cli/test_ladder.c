@@ -165,7 +165,7 @@ Test(ladder, a_loss_and_its_recovery)
     story_free(&s);
 }
 
-/* Loses psn 20 and tells of it by a selective ACK, behind lossy_story(); then psn 24, whose recovery takes more rows. */
+/* Behind lossy_story(): psn 20 is lost, and a selective ACK tells of it; then psn 24, with more rows. */
 static void add_selective(struct story *s)
 {
     struct ladder_event mid = {.opcode = RC(WRITE_MIDDLE), .payload_bytes = 1024};

@@ -53,7 +53,7 @@ stops() {
         sleep 0.1
     done
     if [ "$i" -lt 100 ]; then wait "$reader"; rc=$?; else rc=hangs; fi
-    if [ "$rc" = 130 ] && one_sentence "$(cat "$tmp/stopped.err")" "$2" && { [ $# = 2 ] || grep -q "$3" "$tmp/stopped"; }
+    if [ "$rc" = 130 ] && one_sentence "$(cat "$tmp/stopped.err")" "$2" && grep -q "${3:-^}" "$tmp/stopped" - <<<""
     then ok "$1"
     else notok "$1" "exit status $rc: $(tail -3 "$tmp/stopped") $(cat "$tmp/stopped.err")"; fi
 }
@@ -88,7 +88,8 @@ if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
     grep -q '^ *|  *RNR NAK #2 is over' <<<"$out" &&
     grep -q 'ms without a packet' <<<"$out"; then ok ladder
 else notok ladder "exit status $rc: $(head -5 <<<"$out") $err"; fi
-sed -n '/^    \$ nornic explain --ladder pcaps.rc_rnr.pcap$/,/^$/p' docs/explain.md | sed '1d; /^$/d; s/^    //' >"$tmp/guide"
+sed -n '/^    \$ nornic explain --ladder pcaps.rc_rnr.pcap$/,/^$/p' docs/explain.md |
+    sed '1d; /^$/d; s/^    //' >"$tmp/guide"
 if [ "$(wc -l <"$tmp/guide")" -ge 6 ] && ! grep -vxFf "$tmp/out" "$tmp/guide"; then ok ladder_of_the_guide
 else notok ladder_of_the_guide "docs/explain.md has another than is drawn"; fi
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap pcaps/ud_6.pcap

@@ -154,7 +154,7 @@ Test(cm_kernel, where_there_is_no_route_the_call_says_so)
     host_cm_destroy_id(id);
 }
 
-/* From a socket, too, which would be refused each packet: no route at all, and one that is not for this address. */
+/* From a socket, too, which would be refused each packet. */
 Test(cm_kernel_udp, where_there_is_no_route_the_call_says_so)
 {
     struct nornic_error why = {""};

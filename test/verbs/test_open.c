@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A device that cannot be opened: what is said of it to who has asked for no trace, and of the variables by which
- * that is decided. Criterion runs each test in a process of its own. */
+/* A device that cannot be opened: what is said of it to who has asked for no trace, and of the variables by
+ * which that is decided. Criterion runs each test in a process of its own. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
