@@ -82,6 +82,7 @@ struct plan {
     bool has_mac;           /* nobody is to be asked */
     bool is_guess;          /* the kernel, which routes, may send from another of the port's addresses */
     bool has_way;           /* the kernel routes, */
+    struct nornic_addr own; /* from that of `sgid_index`, unless it sends from `src`, */
     uint32_t mtu_bytes;     /* and takes packets of this length there (net_route_mtu()) */
     struct nornic_mac mac;
     struct net_neighbour_query *query;  /* the question to the next hop, or NULL */
@@ -116,6 +117,8 @@ static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
     if (src || plan->has_mac)
         if (plan->sgid_index < 0 || (src && nornic_addr_is_v4(src) != nornic_addr_is_v4(dst)))
             return -EADDRNOTAVAIL;
+    if (plan->has_way)
+        plan->own = roce_dev_gid_get(cm->dev->engine, (unsigned)plan->sgid_index)->addr;
     for (unsigned i = 0; !plan->has_mac && i < NORNIC_GID_MAX; i++) {
         unsigned ifindex = host_gids_ifindex(cm->dev->gids, i);
         if (ifindex && (!src || (int)i == plan->sgid_index))
@@ -179,6 +182,27 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
     return 0;
 }
 
+/* Without the lock, of a port whose packets the kernel routes: where it leads. What the kernel will not send
+ * at all is said now, as it is of other ports, so that a program may try another device. */
+static int ask_routes(struct host_cm *cm, const struct nornic_addr *dst, struct plan *plan,
+                      struct nornic_error *why)
+{
+    const unsigned ifindex = cm->dev->ifindex;
+    bool is_ours = false;
+    if (plan->is_guess && net_route_source(ifindex, dst, &plan->src) == 0) {
+        host_dev_lock(cm->dev);
+        is_ours = host_cm_find_gid(cm, &plan->src) >= 0;
+        host_dev_unlock(cm->dev);
+    }
+    if (!is_ours) {
+        int err = net_route_check(ifindex, &plan->own, dst, why);
+        if (err)
+            return err;
+    }
+    plan->mtu_bytes = net_route_mtu(ifindex, dst);
+    return 0;
+}
+
 /* The plan is carried out, except that nothing of it is kept where it fails. */
 static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce_cm_route *to,
                      uint64_t timeout_ns, struct nornic_error *why)
@@ -186,11 +210,9 @@ static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce
     struct host_cm_record *record = host_cm_record_new(id->cm, id, NORNIC_CM_EVENT_ADDR_RESOLVED);
     if (!record)
         return net_error_set(why, ENOMEM, "no memory to resolve an address");
-    if (plan->is_guess) /* where there is no route, sending will say so */
-        (void)net_route_source(id->cm->dev->ifindex, &to->path.av.dgid, &plan->src);
-    if (plan->has_way)
-        plan->mtu_bytes = net_route_mtu(id->cm->dev->ifindex, &to->path.av.dgid);
-    int err = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, why);
+    int err = plan->has_way   ? ask_routes(id->cm, &to->path.av.dgid, plan, why)
+              : plan->has_mac ? 0
+                              : ask_kernel(&to->path.av.dgid, plan, why);
     if (!err) {
         host_dev_lock(id->cm->dev);
         err = start(id, plan, record, to, timeout_ns);

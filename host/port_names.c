@@ -14,10 +14,12 @@ void host_port_names(const char *listed, struct host_port_names *out)
     *out = (struct host_port_names){0};
     if (!listed || !*listed)
         listed = host_port_default(NULL, NULL, &found, &why) == 0 ? found.udp : "udp:127.0.0.1";
-    for (const char *at = listed; *at && out->count < HOST_PORT_NAMES_MAX;) {
+    for (const char *at = listed; *at;) {
         size_t bytes = strcspn(at, ", ");
-        if (bytes && bytes < HOST_PORT_NAME_BYTES)
+        if (bytes && out->count < HOST_PORT_NAMES_MAX)
             snprintf(out->at[out->count++], HOST_PORT_NAME_BYTES, "%.*s", (int)bytes, at);
+        else if (bytes)
+            out->left_out++;
         at += bytes + strspn(at + bytes, ", ");
     }
 }

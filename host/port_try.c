@@ -60,12 +60,13 @@ static void add_sharer(void *ctx, unsigned slot, const struct net_share_record *
         snprintf(found->shared_with + len, sizeof found->shared_with - len, " and others");
 }
 
-static void find_sharers(const struct net_interface *interface, const struct nornic_addr *addr,
-                         struct host_port_found *found)
+/* 0, or the -errno with which a port of this process would not open, as it cannot meet others. */
+static int find_sharers(const struct net_interface *interface, const struct nornic_addr *addr,
+                        struct host_port_found *found, struct nornic_error *why)
 {
     struct sharers sharers = {
         .addr = addr, .scope = nornic_addr_is_link_local(addr) ? interface->index : 0, .found = found};
-    (void)net_share_look(add_sharer, &sharers, NULL); /* nobody, then */
+    return net_share_look(add_sharer, &sharers, why);
 }
 
 static int try_udp(const struct net_interface *interface, const struct nornic_addr *addr,
@@ -157,8 +158,8 @@ static void find_sockets(const struct net_interface *interface, const struct nor
     char text[NORNIC_ADDR_STR_SIZE], where[NORNIC_ADDR_STR_SIZE + sizeof interface->name];
     struct host_port_found udp = {.sharers = 0}, iwarp = {.sharers = 0};
     bool has_scope = nornic_addr_is_link_local(addr);
-    int err = path;
-    find_sharers(interface, addr, &udp);
+    int meeting = find_sharers(interface, addr, &udp, path ? NULL : reason);
+    int err = path ? path : meeting;
     if (!err && udp.sharers == 0)
         err = try_udp(interface, addr, reason);
     snprintf(where, sizeof where, "%s%s%s", nornic_addr_str(addr, text), has_scope ? "%" : "",

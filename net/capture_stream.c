@@ -32,13 +32,11 @@ struct net_capture_stream {
     size_t plain_at, plain_end; /* not read yet */
 };
 
-/* Waits for raw bytes; 0: there are no more. */
+/* Waits for raw bytes; 0: there are no more. A signal that the program takes without SA_RESTART ends that,
+ * too: a pipe may have nothing to say for hours. */
 static size_t read_raw(struct net_capture_stream *s, void *bytes, size_t max)
 {
-    ssize_t n;
-    do
-        n = s->has_ended ? 0 : read(s->fd, bytes, max);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = s->has_ended ? 0 : read(s->fd, bytes, max);
     if (n < 0)
         s->failure = strerror(errno);
     s->has_ended |= n <= 0;
@@ -110,8 +108,6 @@ static int gather_raw(struct net_capture_stream *s, size_t most)
     int err = 0;
     while (s->raw_end < most && !s->has_ended) {
         ssize_t n = read(s->fd, s->raw + s->raw_end, most - s->raw_end);
-        if (n < 0 && errno == EINTR)
-            continue;
         err = n < 0 ? -errno : 0;
         if (err)
             s->failure = strerror(-err);

@@ -12,7 +12,8 @@
 struct net_capture_stream;
 
 /* Opens a file; "-" is standard input, which stays open behind net_capture_stream_close(). Waits for the
- * first bytes. 0 or -errno with a sentence in `why`. */
+ * first bytes; a signal whose handler restarts no calls ends that, and each later read, as an error does. 0
+ * or -errno with a sentence in `why`. */
 int net_capture_stream_open(const char *path, struct net_capture_stream **out, struct nornic_error *why);
 
 /* The first up to `max` unpacked bytes, without taking them; how many they are. Before anything was read. */

@@ -53,6 +53,12 @@ int net_route_get(unsigned ifindex, const struct nornic_addr *dst, struct net_ro
  * scope of a link-local destination. 0; -ENETUNREACH or another -errno. */
 int net_route_source(unsigned ifindex, const struct nornic_addr *dst, struct nornic_addr *out);
 
+/* Whether the kernel would send UDP from `src`, an address of this machine, to `dst`; `ifindex` is the scope
+ * of link-local ones. 0; -EHOSTUNREACH with a sentence: it has no route there, or none that takes packets
+ * from `src`, as from 127.0.0.1 to another machine. */
+int net_route_check(unsigned ifindex, const struct nornic_addr *src, const struct nornic_addr *dst,
+                    struct nornic_error *why);
+
 /* The length in bytes of the longest IP packet that the kernel would send to `dst` uncut, by its routes and
  * by what routers have told it (RFC 1191, RFC 8201); `ifindex` as above. 0: it knows no way there. */
 uint32_t net_route_mtu(unsigned ifindex, const struct nornic_addr *dst);

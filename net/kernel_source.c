@@ -9,12 +9,17 @@
 #include "net/kernel.h"
 #include "net/udp_frame.h"
 
-/* A descriptor, the caller's to close, or -errno. */
-static int connected(const struct nornic_addr *dst, unsigned ifindex)
+/* From `src`, or (NULL) as the kernel chooses. A descriptor, the caller's to close, or -errno. */
+static int connected(const struct nornic_addr *src, const struct nornic_addr *dst, unsigned ifindex)
 {
-    union net_sockaddr to;
+    union net_sockaddr from, to;
+    socklen_t from_bytes = src ? net_sockaddr_set(&from, src, 0, ifindex) : 0;
     socklen_t to_bytes = net_sockaddr_set(&to, dst, NET_ROCE_UDP_PORT, ifindex);
     int fd = socket(nornic_addr_is_v4(dst) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && src && bind(fd, &from.any, from_bytes) != 0) {
+        close(fd);
+        return -EADDRNOTAVAIL;
+    }
     if (fd < 0 || connect(fd, &to.any, to_bytes) == 0)
         return fd < 0 ? -errno : fd;
     int err = -errno;
@@ -27,7 +32,7 @@ int net_route_source(unsigned ifindex, const struct nornic_addr *dst, struct nor
     union net_sockaddr me = {.v6 = {.sin6_family = AF_INET6}};
     socklen_t me_bytes = sizeof me;
     uint16_t udp_port;
-    int fd = connected(dst, ifindex);
+    int fd = connected(NULL, dst, ifindex);
     if (fd < 0)
         return fd;
     int err = getsockname(fd, &me.any, &me_bytes) < 0 ? -errno : 0;
@@ -37,10 +42,26 @@ int net_route_source(unsigned ifindex, const struct nornic_addr *dst, struct nor
     return err;
 }
 
+int net_route_check(unsigned ifindex, const struct nornic_addr *src, const struct nornic_addr *dst,
+                    struct nornic_error *why)
+{
+    char from[NORNIC_ADDR_STR_SIZE], to[NORNIC_ADDR_STR_SIZE];
+    int fd = connected(src, dst, ifindex);
+    if (fd >= 0)
+        close(fd);
+    /* EINVAL is what the kernel says of a route that does not take `src`. */
+    if (fd >= 0 || (fd != -ENETUNREACH && fd != -EHOSTUNREACH && fd != -EINVAL))
+        return 0;
+    nornic_addr_str(src, from);
+    return net_error_set(why, EHOSTUNREACH,
+                         "no route to %s from %s: `ip route get %s` says whether there is one",
+                         nornic_addr_str(dst, to), from, to);
+}
+
 uint32_t net_route_mtu(unsigned ifindex, const struct nornic_addr *dst)
 {
     bool is_v4 = nornic_addr_is_v4(dst);
-    int bytes = 0, fd = connected(dst, ifindex);
+    int bytes = 0, fd = connected(NULL, dst, ifindex);
     socklen_t len = sizeof bytes;
     if (fd < 0)
         return 0;

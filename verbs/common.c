@@ -5,25 +5,38 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "verbs/verbs.h"
 
 #define LAST_ROUNDS 16
+#define TEXT_BYTES  400 /* of a sentence */
 
-static void tell(int err, const char *format, va_list args)
+static bool is_traced(void)
 {
-    char text[400];
     const char *wanted = getenv("NORNIC_TRACE");
-    if (!wanted || !*wanted || strcmp(wanted, "0") == 0)
-        return;
-    vsnprintf(text, sizeof text, format, args);
+    return wanted && *wanted && strcmp(wanted, "0") != 0;
+}
+
+static void put(int err, const char *text)
+{
     if (err)
         fprintf(stderr, "nornic: %s (%s)\n", text, strerrorname_np(err) ? strerrorname_np(err) : "?");
     else
         fprintf(stderr, "nornic: %s\n", text);
+}
+
+static void tell(int err, const char *format, va_list args)
+{
+    char text[TEXT_BYTES];
+    if (!is_traced())
+        return;
+    vsnprintf(text, sizeof text, format, args);
+    put(err, text);
 }
 
 void verbs_tell(const char *format, ...)
@@ -54,6 +67,21 @@ void *verbs_fail_null(int err, const char *format, ...)
     va_end(args);
     errno = err;
     return NULL;
+}
+
+void verbs_say(int err, const char *format, ...)
+{
+    static atomic_uint_least64_t last;
+    char text[TEXT_BYTES];
+    va_list args;
+    int before = errno;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const uint64_t sum = hash_bytes(0, (const uint8_t *)text, (uint32_t)strlen(text));
+    if (atomic_exchange(&last, sum) != sum || is_traced())
+        put(err, text);
+    errno = before;
 }
 
 int verbs_wait(int fd)

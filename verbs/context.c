@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -106,8 +105,6 @@ static void drop_events(struct nornic_dev *dev)
 static int open_parts(struct verbs_context_own *own, struct nornic_error *why)
 {
     int err = verbs_faults_get(&own->faults, why);
-    if (err)
-        fprintf(stderr, "nornic: %s\n", why->text); /* who asks for faults has to hear that there are none */
     if (!err && (err = -verbs_fault_alloc(own->faults, VERBS_FAULT_OF_DEVICE)))
         net_error_set(why, -err, "by NORNIC_FAULTS");
     if (!err)
@@ -139,7 +136,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     int err = open_parts(own, &why);
     if (err) {
         verbs_object_free(VERBS_CONTEXT, own);
-        return verbs_fail_null(-err, "%s cannot be opened: %s", device->name, why.text);
+        verbs_say(-err, "%s cannot be opened: %s", device->name, why.text);
+        errno = -err;
+        return NULL;
     }
     verbs_device_get(own->device);
     verbs_context_list_add(own);

@@ -53,6 +53,10 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
     if (!list)
         return verbs_fail_null(ENOMEM, "no memory for the list of devices");
     host_port_names(getenv("NORNIC_PORT"), &ports);
+    if (ports.left_out)
+        verbs_say(0,
+                  "NORNIC_PORT names %u ports: the last %u are left out, as a process has %u devices at most",
+                  ports.count + ports.left_out, ports.left_out, HOST_PORT_NAMES_MAX);
     for (unsigned i = 0; i < ports.count; i++) {
         struct verbs_device *device = new_device(ports.at[i], count);
         if (device)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "verbs/open.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,9 @@ static int parse_impair(const char *text, struct nornic_impair *out, struct norn
     while (*text) {
         size_t name_bytes = strcspn(text, "=");
         char *end = NULL;
-        unsigned long long value = text[name_bytes] ? strtoull(text + name_bytes + 1, &end, 10) : 0;
+        const char *digits = text + name_bytes + (text[name_bytes] != 0);
+        errno = 0;
+        unsigned long long value = isdigit((unsigned char)*digits) ? strtoull(digits, &end, 10) : 0;
         bool known = false;
         for (unsigned i = 0; i < array_len(rates) && !known; i++)
             if ((known = strlen(rates[i].name) == name_bytes && !strncmp(text, rates[i].name, name_bytes)))
@@ -52,7 +55,8 @@ static int parse_impair(const char *text, struct nornic_impair *out, struct norn
             out->seed = value;
             known = true;
         }
-        if (!known || !end || (*end && *end != ',') || (value > 1000000 && strncmp(text, "seed", 4) != 0))
+        if (!known || !end || errno || (*end && *end != ',') ||
+            (value > 1000000 && strncmp(text, "seed", 4) != 0))
             return net_error_set(why, EINVAL,
                                  "NORNIC_IMPAIR: '%s' is none of loss, duplicate, reorder, corrupt, ecn "
                                  "(=0..1000000 parts per million) and seed (=number)",

@@ -190,7 +190,12 @@ int verbs_fail(int err, const char *format, ...) __attribute__((format(printf, 2
 /* The same of what is no failing call: only tells. */
 void verbs_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for calls that return a pointer. */
+/* What somebody without NORNIC_TRACE has to hear as well, since it is their setting that is wrong or their
+ * machine that lacks something: on stderr always, with the name of `err` behind it (0: none). The same
+ * sentence is not said twice in a row, but where NORNIC_TRACE is set. `errno` stays. */
+void verbs_say(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* As verbs_fail(), for calls that return a pointer. */
 void *verbs_fail_null(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A registered range by an address of the program: that of the region's first byte is `iova`, which

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Recording, and matching what one side sent with what the other received. Printing is in ladder_print.c. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,12 @@ static void copy_packet(struct ladder_event *e, const struct roce_pkt *pkt)
     e->dma_len = pkt->reth.dma_len;
     memcpy(imm, pkt->immdt.imm_data, sizeof imm);
     e->imm = get_be32(imm);
+    if (roce_opcodes[e->opcode].flags & ROCE_PKT_SACKETH) {
+        e->is_probe = pkt->sacketh.probe;
+        e->is_offer = !pkt->sacketh.known;
+        for (uint32_t i = 0; i < pkt->payload_bytes; i++)
+            e->kept_pkts += (uint32_t)__builtin_popcount(pkt->payload[i]);
+    }
 }
 
 /* False: not a packet that a ladder can show (too short to have a BTH, or none of ours). */
@@ -285,44 +292,43 @@ static bool is_resent_copy(const struct ladder_row *row, const struct ladder_row
            sent->psn == row_event(gone)->psn && got->verdict == ROCE_RX_TAKEN;
 }
 
-/* The row in which the loss at row `lost` is mended, or ladder->count; `*by_nak`: a NAK told of it. */
-static uint32_t find_mended(const struct ladder *ladder, uint32_t lost, bool *by_nak)
+/* The row in which the loss at row `lost` is mended, or ladder->count; `*causes`: a bit for each cause for
+ * which its sender sent again meanwhile. */
+static uint32_t find_mended(const struct ladder *ladder, uint32_t lost, uint32_t *causes)
 {
-    bool went_back = false;
-
-    *by_nak = false;
+    static_assert(ROCE_CAUSE_COUNT <= 32, "a bit for each");
+    *causes = 0;
     for (uint32_t i = lost + 1; i < ladder->count; i++) {
         const struct ladder_row *row = &ladder->rows[i];
         const struct ladder_event *e = row_event(row);
-        if (e->kind == LADDER_RETRANSMIT) {
-            went_back = true;
-            *by_nak = *by_nak || e->cause == ROCE_CAUSE_NAK_SEQ;
-        }
-        if (went_back && is_resent_copy(row, &ladder->rows[lost]))
+        if (e->kind == LADDER_RETRANSMIT)
+            *causes |= UINT32_C(1) << e->cause;
+        if (*causes && is_resent_copy(row, &ladder->rows[lost]))
             return i;
     }
     return ladder->count;
 }
 
-bool ladder_find_recovery(const struct ladder *ladder, uint32_t *first, uint32_t *count)
+bool ladder_find_recovery(const struct ladder *ladder, enum roce_cause cause, uint32_t *first,
+                          uint32_t *count)
 {
     const uint32_t before = 2, after = 3, tries = 64;
-    bool found = false;
 
+    *count = UINT32_MAX;
     for (uint32_t i = 0, tried = 0; i < ladder->count && tried < tries; i++) {
         if (!ladder->rows[i].lost)
             continue;
         tried++;
-        bool by_nak;
-        uint32_t end = find_mended(ladder, i, &by_nak);
-        if (end == ladder->count || (found && !by_nak))
+        uint32_t causes;
+        uint32_t end = find_mended(ladder, i, &causes);
+        if (end == ladder->count || (cause < ROCE_CAUSE_COUNT && !(causes >> cause & 1)))
             continue;
-        found = true;
-        *first = i > before ? i - before : 0;
+        uint32_t from = i > before ? i - before : 0;
         end = end + after < ladder->count ? end + after : ladder->count - 1;
-        *count = end - *first + 1;
-        if (by_nak)
-            break;
+        if (end - from + 1 < *count) {
+            *first = from;
+            *count = end - from + 1;
+        }
     }
-    return found;
+    return *count < UINT32_MAX;
 }

@@ -30,11 +30,13 @@ struct ladder_event {
     uint8_t opcode;
     uint8_t syndrome;
     bool ack_req, solicited;
+    bool is_probe, is_offer;      /* a selective ACK (docs/selective-retransmission.md): asks; is the first */
     uint8_t from_state, to_state; /* QP_STATE: enum nornic_qp_state */
     uint16_t ip_id;               /* IPv4 identification: tells a packet from its resent copy; IPv6: 0 */
     uint32_t qpn;                 /* packets: the destination QP; else the local one */
     uint32_t psn, msn;
     uint32_t payload_bytes;
+    uint32_t kept_pkts; /* a selective ACK: how many packets behind its PSN it says are there */
     uint32_t rkey, dma_len;
     uint32_t imm; /* as a reader writes it: host order */
     uint64_t va;
@@ -82,9 +84,11 @@ struct ladder {
  * `right` may be NULL. The rows point into the logs. Free it with free(). NULL: no memory. */
 struct ladder *ladder_merge(const struct ladder_log *left, const struct ladder_log *right);
 
-/* Finds the first loss that was recovered: from a little before the lost packet to just after its resent copy
- * was taken. Recovery by a NAK is preferred to one by a timer. False: there is none. */
-bool ladder_find_recovery(const struct ladder *ladder, uint32_t *first, uint32_t *count);
+/* Finds a loss among the first that were recovered because of `cause` (ROCE_CAUSE_COUNT: of any), of several
+ * the one with the fewest rows: from a little before the lost packet to just after its resent copy was taken.
+ * False: there is none. */
+bool ladder_find_recovery(const struct ladder *ladder, enum roce_cause cause, uint32_t *first,
+                          uint32_t *count);
 
 struct ladder_style {
     const char *left, *right; /* names of the sides */

@@ -63,14 +63,18 @@ static struct text packet_label(const struct ladder_row *row)
     const struct roce_opcode *op = &roce_opcodes[e->opcode];
     const char *name = roce_opcode_name(e->opcode);
 
-    if (op->flags & ROCE_PKT_AETH && roce_syndrome_kind(e->syndrome) != ROCE_SYN_ACK)
+    if (op->flags & ROCE_PKT_SACKETH)
+        add(&t, e->is_probe ? "selective ACK, a probe" : "selective ACK");
+    else if (op->flags & ROCE_PKT_AETH && roce_syndrome_kind(e->syndrome) != ROCE_SYN_ACK)
         add(&t, "%s", roce_syndrome_name(e->syndrome));
     else
         add(&t, "%s", strncmp(name, "RC ", 3) == 0 ? name + 3 : name);
     add(&t, "  psn %06" PRIx32, e->psn);
     if (op->flags & ROCE_PKT_AETH)
         add(&t, "  msn %" PRIu32, e->msn);
-    if (op->flags & ROCE_PKT_PAYLOAD || e->payload_bytes)
+    if (op->flags & ROCE_PKT_SACKETH)
+        add(&t, "  has %" PRIu32 " behind it", e->kept_pkts);
+    else if (op->flags & ROCE_PKT_PAYLOAD || e->payload_bytes)
         add(&t, "  %" PRIu32 " B", e->payload_bytes);
     if (op->flags & ROCE_PKT_IMMDT)
         add(&t, "  imm %08" PRIx32, e->imm);
@@ -99,6 +103,8 @@ static struct text packet_detail(const struct ladder_event *e)
         else
             add(&t, "add %" PRIu64, e->swap_add);
     }
+    if (flags & ROCE_PKT_SACKETH && e->is_offer)
+        add(&t, "an offer: who sends this understands it");
     if (flags & ROCE_PKT_ATOMICACKETH)
         add(&t, "AtomicAckETH: it was %" PRIu64, e->original);
     return t;
@@ -217,7 +223,9 @@ static void put_local(const struct pen *pen, const struct ladder_row *row)
     struct text t = {.len = 0};
     const char *cause = roce_cause_words((enum roce_cause)e->cause);
 
-    if (e->kind == LADDER_RETRANSMIT)
+    if (e->kind == LADDER_RETRANSMIT && e->cause == ROCE_CAUSE_SELECTIVE_ACK)
+        add(&t, "* sends what is missing, from psn %06" PRIx32 ": %s", e->psn, cause);
+    else if (e->kind == LADDER_RETRANSMIT)
         add(&t, "* goes back to psn %06" PRIx32 ": %s", e->psn, cause);
     else if (e->kind == LADDER_RNR_WAIT)
         add(&t, "* waits %.3f ms, then psn %06" PRIx32 ": %s", (double)e->wait_ns / 1e6, e->psn, cause);

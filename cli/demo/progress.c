@@ -33,7 +33,8 @@ static void show_recovery(const struct demo_screen *screen, const struct ladder 
 {
     uint32_t first, count;
 
-    if (!ladder_find_recovery(ladder, &first, &count)) {
+    if (!ladder_find_recovery(ladder, ROCE_CAUSE_NAK_SEQ, &first, &count) &&
+        !ladder_find_recovery(ladder, ROCE_CAUSE_COUNT, &first, &count)) {
         fprintf(screen->out, "\nNo packet was lost among the first ones, so there is no recovery to draw.\n");
         return;
     }
@@ -41,6 +42,12 @@ static void show_recovery(const struct demo_screen *screen, const struct ladder 
         screen->out,
         "\nOne recovery, as it happened: a packet is lost; B misses its PSN and says so, or else A's timer\n"
         "runs out; A goes back to it and sends everything from there again.\n\n");
+    ladder_print(screen->out, ladder, first, count, style);
+    if (!ladder_find_recovery(ladder, ROCE_CAUSE_SELECTIVE_ACK, &first, &count))
+        return;
+    fprintf(screen->out,
+            "\nNow either knows that the other is a nornic too, and from then on only what is lost is sent\n"
+            "again: a selective ACK says what is there of the packets behind its PSN, which B keeps.\n\n");
     ladder_print(screen->out, ladder, first, count, style);
 }
 

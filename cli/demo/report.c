@@ -120,6 +120,9 @@ static void put_recovery(FILE *out, const struct demo_board *board)
             "  recovery   packets sent again %s; NAKs received %s; gaps in responses %s; ack timeouts %s\n",
             demo_count_str(a->retransmitted_pkts, s[0]), demo_count_str(a->packet_seq_err, s[1]),
             demo_count_str(a->implied_nak_seq_err, s[2]), demo_count_str(a->local_ack_timeout, s[3]));
+    if (board->plan.loss_ppm)
+        fprintf(out, "             selective ACKs received %s, probes sent %s\n",
+                demo_count_str(a->sack_received, s[0]), demo_count_str(a->probe_sent, s[1]));
     fprintf(out, "             READs answered again %s; atomics answered again %s; RNR NAKs %s\n",
             demo_count_str(b->read_replays, s[0]), demo_count_str(b->atomic_replays, s[1]),
             demo_count_str(a->rnr_nak_received, s[2]));

@@ -201,7 +201,7 @@ static int explain_file(struct run *run, const char *path)
     struct nornic_error why;
     int err = net_capture_open(path, &capture, &why);
     if (err)
-        return cli_fail("%s", why.text);
+        return cli_stopped() ? cli_explain_stopped(run->frames) : cli_fail("%s", why.text);
     if (run->page)
         cli_page_file(run->page, path);
     bool is_live = cli_tale_is_live(path); /* each packet is told of when it comes */
@@ -209,7 +209,9 @@ static int explain_file(struct run *run, const char *path)
         if (!take(run, &record) || (is_live && !flush(run)) || cli_stopped())
             break;
     net_capture_close(capture);
-    return err < 0 && !cli_stopped() ? cli_fail("%s", why.text) : CLI_OK;
+    if (err && cli_stopped())
+        return cli_explain_stopped(run->frames);
+    return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 static bool is_full(const struct run *run)
@@ -222,9 +224,12 @@ static int explain_files(struct run *run)
 {
     const struct settings *s = run->settings;
     int status = CLI_OK;
-    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error && !cli_stopped(); i++)
+    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error; i++) {
+        if (cli_stopped())
+            return status == CLI_OK ? cli_explain_stopped(run->frames) : status;
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;
+    }
     return status;
 }
 

@@ -73,6 +73,11 @@ int cli_explain_catch(bool is_live)
     return err ? cli_fail("cannot catch signals: %s", strerror(-err)) : CLI_OK;
 }
 
+int cli_explain_stopped(uint64_t packets)
+{
+    return cli_fail("stopped after %" PRIu64 " packet%s", packets, plural_s(packets));
+}
+
 int cli_explain_live(const struct cli_explain_live *live)
 {
     struct sniff_live *capture;

@@ -29,4 +29,7 @@ int cli_explain_live(const struct cli_explain_live *live);
  * or CLI_ERROR and a sentence on stderr. */
 int cli_explain_catch(bool is_live);
 
+/* Says that a signal ended the reading behind so many packets, before the end. The exit status. */
+int cli_explain_stopped(uint64_t packets);
+
 #endif

@@ -108,8 +108,8 @@ int cli_parse_duration(const char *option, const char *text, uint64_t min_ns, ui
     double number = 0;
     double unit = leading_real(text, &end, &number) ? unit_ns(end) : 0, ns = number * unit;
     if (unit == 0 || ns < (double)min_ns || ns > (double)max_ns)
-        return cli_fail("%s %s: give a time from %g s to %g s, such as 10s, 500ms or 250us", option, text,
-                        (double)min_ns / NS_PER_S, (double)max_ns / NS_PER_S);
+        return cli_fail("%s %s: give a time from %.10g s to %.10g s, such as 10s, 500ms or 250us", option,
+                        text, (double)min_ns / NS_PER_S, (double)max_ns / NS_PER_S);
     *out_ns = (uint64_t)(ns + 0.5);
     return 0;
 }

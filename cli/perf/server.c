@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/node/pattern.h"
 #include "cli/stop.h"
@@ -230,6 +231,16 @@ static int accept_test(const struct perf_options *options, struct cli_node *node
     return err;
 }
 
+static void print_served(const struct perf_side *side)
+{
+    const struct perf_test *test = &side->test;
+    printf("served %s of %u byte%s on %u queue pair%s", perf_op_name(test->op), test->size_bytes,
+           plural_s(test->size_bytes), test->qps, plural_s(test->qps));
+    if (test->verify)
+        printf("; %" PRIu64 " message%s compared", side->checked, plural_s(side->checked));
+    putchar('\n');
+}
+
 int perf_server(const struct perf_options *options, struct cli_node *node, int fd, bool quiet)
 {
     struct perf_side side;
@@ -250,8 +261,7 @@ int perf_server(const struct perf_options *options, struct cli_node *node, int f
     else
         perf_control_send_error(fd, why.text);
     if (!err && !quiet && !options->json)
-        printf("served %s of %u bytes on %u queue pairs; %" PRIu64 " messages compared\n",
-               perf_op_name(side.test.op), side.test.size_bytes, side.test.qps, side.checked);
+        print_served(&side);
     perf_side_close(&side);
     if (!err)
         return CLI_OK;

@@ -240,7 +240,7 @@ const struct cli_command run_command = {
                 "and, as root on two machines, TCP programs by SMC-R:\n"
                 "  # nornic run --smc --port udp:eth0 -- iperf3 -s\n"
                 "  # nornic run --smc --port udp:eth0 -- iperf3 -c 192.0.2.1\n",
-    .status = {"that of the program", "that of the program", "nothing was run, or that of the program"},
+    .status = {"and others: that of the program", NULL, "also: nothing was run"},
     .settings_bytes = sizeof(struct settings),
     .check = check,
     .run = run,

@@ -67,16 +67,19 @@ static void print_port(unsigned slot, const struct net_share_record *record,
         printf("; listens to %u service%s", record->service_count, plural_s(record->service_count));
     putchar('\n');
     if (!counters) {
-        puts("  it did not say what it has counted");
+        puts("  it does not look at its port now (perf and pingpong, while they wait for a client), so its "
+             "counters are not known");
         return;
     }
-    fputs(" ", stdout);
-#define COUNTER_PRINT_(name) \
-    if (counters->name)      \
-        printf(" %s %llu", #name, (unsigned long long)counters->name);
+    bool has_any = false;
+#define COUNTER_PRINT_(name)                                                                 \
+    if (counters->name) {                                                                    \
+        printf("%s %s %llu", has_any ? "" : " ", #name, (unsigned long long)counters->name); \
+        has_any = true;                                                                      \
+    }
     NET_PORT_COUNTERS(COUNTER_PRINT_)
 #undef COUNTER_PRINT_
-    putchar('\n');
+    puts(has_any ? "" : "  it has counted nothing");
 }
 
 static void tell(void *ctx, unsigned slot, const struct net_share_record *record)

@@ -95,6 +95,18 @@ static void overlay(char *row, const char *words, size_t n)
         row[i] = words[i];
 }
 
+/* How many characters of `words` go into `room`: all, or those before a blank, if its second half has one. */
+static unsigned fitting(const char *words, unsigned room)
+{
+    unsigned n = (unsigned)strlen(words);
+    if (n <= room)
+        return n;
+    for (n = room; n > room / 2; n--)
+        if (words[n] == ' ')
+            return n;
+    return room;
+}
+
 /* The arrow, and on it as much of the words as there is room for; returns what is left of them. */
 static const char *draw_arrow(const struct explain_ladder *l, char *row, unsigned from, unsigned to, char c,
                               const char *words)
@@ -106,29 +118,31 @@ static const char *draw_arrow(const struct explain_ladder *l, char *row, unsigne
     row[from < to ? right : left] = from < to ? '>' : '<';
     if (l->lane_count > 2)
         return words;
-    unsigned room = right - left - 6, n = (unsigned)strlen(words);
-    if (n > room) { /* at a blank */
-        n = room;
-        while (n > room / 2 && words[n] != ' ')
-            n--;
-    }
+    unsigned n = fitting(words, right - left - 6);
     unsigned at = from < to ? left + 3 : right - 2 - n;
     row[at - 1] = row[at + n] = ' ';
     overlay(row + at, words, n);
     return words + n + (words[n] == ' ');
 }
 
+/* Words in rows of their own: between two lifelines, or beside one or many. */
 static void put_more(struct explain_text *out, const struct explain_ladder *l, const char *words)
 {
     char row[ROW_BYTES];
     draw_lanes(l, row);
-    size_t n = strlen(words), room = pitch(l) - 6;
-    if (l->lane_count <= 2 && n <= room) {
-        overlay(row + 4, words, n);
-        explain_printf(out, "%*s%s\n", MARGIN, "", row);
-    } else {
-        explain_printf(out, "%*s%s  %s\n", MARGIN, "", l->lane_count <= 2 ? "|" : row, words);
+    if (l->lane_count != 2) {
+        explain_printf(out, "%*s%s  %s\n", MARGIN, "", row, words);
+        return;
     }
+    unsigned indent = 4, behind = words[0] == '!' ? indent + 2 : indent; /* of the rows that go on */
+    do {
+        unsigned n = fitting(words, pitch(l) - 2 - indent);
+        draw_lanes(l, row);
+        overlay(row + indent, words, n);
+        explain_printf(out, "%*s%s\n", MARGIN, "", row);
+        words += n + (words[n] == ' ');
+        indent = behind;
+    } while (*words);
 }
 
 static void put_silence(struct explain_text *out, const struct explain_ladder *l, uint64_t ns)
@@ -207,11 +221,11 @@ void explain_ladder(struct explain_text *out, struct explain_ladder *l, const st
     explain_printf(out, "%5" PRIu64 " ", p->number);
     explain_line_time(out, p->time_ns, style);
     explain_printf(out, "   %s", row);
-    if (l->lane_count > 2)
+    if (l->lane_count != 2)
         explain_printf(out, "  %s", rest);
     explain_put(out, explain_line_plain(style));
     explain_put(out, "\n");
-    if (l->lane_count <= 2 && *rest)
+    if (l->lane_count == 2 && *rest)
         put_more(out, l, rest);
     put_remarks(out, l, m, style);
 }

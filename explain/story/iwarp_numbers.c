@@ -63,7 +63,6 @@ static void put_side(struct explain_text *out, const struct explain_iwarp_number
     explain_put_count(out, c->messages[side], "message", "messages");
     explain_put(out, ", ");
     explain_put_bytes(out, c->bytes[side]);
-    explain_put(out, ", ");
     explain_put_rate(out, goodput(c, side));
     explain_put_quantiles(out, &q);
     if (c->most_bytes[side]) {

@@ -27,7 +27,6 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
     explain_put_count(out, f->messages[d], "message", "messages");
     explain_put(out, ", ");
     explain_put_bytes(out, w->bytes);
-    explain_put(out, ", ");
     explain_put_rate(out, explain_goodput(n, d));
     struct explain_quantiles q = quantiles_of(n, f, d);
     if (!explain_is_timed(f))

@@ -49,5 +49,8 @@ void explain_put_duration(struct explain_text *out, uint64_t ns)
 void explain_put_rate(struct explain_text *out, double bits_per_second)
 {
     static const char *const units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"};
+    if (bits_per_second <= 0)
+        return;
+    explain_put(out, ", ");
     put_scaled(out, bits_per_second, units, array_len(units));
 }

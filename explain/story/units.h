@@ -11,7 +11,7 @@ void explain_put_count(struct explain_text *out, uint64_t count, const char *one
 void explain_put_bytes(struct explain_text *out, uint64_t bytes);
 /* "12.3 us", "67.1 ms", "5.86 s". */
 void explain_put_duration(struct explain_text *out, uint64_t ns);
-/* "5.2 Mbit/s". */
+/* ", 5.2 Mbit/s"; nothing where no rate is known (0), as of a packet alone. */
 void explain_put_rate(struct explain_text *out, double bits_per_second);
 
 #endif

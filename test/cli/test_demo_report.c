@@ -142,6 +142,8 @@ Test(demo_report, of_a_pass_with_losses)
     a->implied_nak_seq_err = 13;
     a->local_ack_timeout = 14;
     a->rnr_nak_received = 17;
+    a->sack_received = 18;
+    a->probe_sent = 19;
     b->read_replays = 15;
     b->atomic_replays = 16;
     snprintf(board->plan.capture, sizeof board->plan.capture, "x-loss.pcapng");
@@ -149,6 +151,7 @@ Test(demo_report, of_a_pass_with_losses)
     expect_part(printed, "  loss       4,321 frames thrown away, drawn from seed 7\n");
     expect_part(printed, "  recovery   packets sent again 11; NAKs received 12; gaps in responses 13; "
                          "ack timeouts 14\n"
+                         "             selective ACKs received 18, probes sent 19\n"
                          "             READs answered again 15; atomics answered again 16; RNR NAKs 17\n");
     expect_part(printed, "  capture    x-loss.pcapng: the first messages of each operation\n");
     board->plan.loss_ppm = 0;

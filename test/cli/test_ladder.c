@@ -146,7 +146,7 @@ Test(ladder, a_loss_and_its_recovery)
     struct story s = lossy_story();
     uint32_t first, count;
     struct ladder *l = ladder_merge(s.a, s.b);
-    cr_assert(ladder_find_recovery(l, &first, &count));
+    cr_assert(ladder_find_recovery(l, ROCE_CAUSE_NAK_SEQ, &first, &count));
     cr_expect_eq(first, 0);
     expect_text(
         l, first, count, &plain,
@@ -165,6 +165,55 @@ Test(ladder, a_loss_and_its_recovery)
     story_free(&s);
 }
 
+/* Behind lossy_story(): psn 20 is lost, and a selective ACK tells of it; then psn 24, with more rows. */
+static void add_selective(struct story *s)
+{
+    struct ladder_event mid = {.opcode = RC(WRITE_MIDDLE), .payload_bytes = 1024};
+    for (uint32_t lost = 20; lost <= 24; lost += 4) {
+        uint32_t count = lost == 20 ? 3 : 6, us = lost * 10;
+        for (uint32_t i = 0; i < count; i++) {
+            mid.psn = lost + i;
+            packet(s, true, mid, us + i, i ? us + 10 + i : 0);
+        }
+        packet(s, false,
+               (struct ladder_event){.opcode = ROCE_OPCODE_SACK,
+                                     .psn = lost,
+                                     .syndrome = ROCE_SYNDROME_NAK_PSN_SEQ,
+                                     .msn = 3,
+                                     .payload_bytes = 4,
+                                     .kept_pkts = count - 1},
+               us + 20, us + 30);
+        push(s->a, (struct ladder_event){.psn = lost, .cause = ROCE_CAUSE_SELECTIVE_ACK, .qpn = 17},
+             LADDER_RETRANSMIT, us + 31);
+        mid.psn = lost;
+        packet(s, true, mid, us + 32, us + 39);
+    }
+}
+
+Test(ladder, a_selective_recovery_is_found_by_its_cause)
+{
+    struct story s = lossy_story();
+    uint32_t first, count;
+    struct ladder *l = ladder_merge(s.a, s.b);
+    cr_expect(!ladder_find_recovery(l, ROCE_CAUSE_SELECTIVE_ACK, &first, &count));
+    cr_expect(ladder_find_recovery(l, ROCE_CAUSE_COUNT, &first, &count));
+    free(l);
+    add_selective(&s);
+    l = ladder_merge(s.a, s.b);
+    cr_assert(ladder_find_recovery(l, ROCE_CAUSE_SELECTIVE_ACK, &first, &count));
+    expect_text(
+        l, first + 2, count - 5, &plain,
+        "        us A                                                                          B       us\n"
+        "       0.0 |-- WRITE_MIDDLE  psn 000014  1024 B ----------------------------- X LOST  |\n"
+        "       1.0 |-- WRITE_MIDDLE  psn 000015  1024 B ------------------------------------->|     11.0\n"
+        "       2.0 |-- WRITE_MIDDLE  psn 000016  1024 B ------------------------------------->|     12.0\n"
+        "      30.0 |<-------------------- selective ACK  psn 000014  msn 3  has 2 behind it --|     20.0\n"
+        "      31.0 | * sends what is missing, from psn 000014: selective acknowledgement      |\n"
+        "      32.0 |-- WRITE_MIDDLE  psn 000014  1024 B  again ------------------------------>|     39.0\n");
+    free(l);
+    story_free(&s);
+}
+
 Test(ladder, what_nobody_received_after_the_last_arrival_is_not_called_lost)
 {
     struct story s = story_new(8);
@@ -177,7 +226,7 @@ Test(ladder, what_nobody_received_after_the_last_arrival_is_not_called_lost)
     cr_expect(!l->rows[1].lost);
     cr_expect_null(l->rows[1].right);
     uint32_t first, count;
-    cr_expect(!ladder_find_recovery(l, &first, &count));
+    cr_expect(!ladder_find_recovery(l, ROCE_CAUSE_COUNT, &first, &count));
     free(l);
     story_free(&s);
 }
@@ -262,6 +311,27 @@ Test(ladder, packets_of_one_instant_stay_in_the_order_they_were_sent)
     story_free(&s);
 }
 
+/* Who does not know yet that the other understands them makes an offer; a probe asks. */
+Test(ladder, selective_acks_that_offer_and_ask)
+{
+    struct story s = story_new(8);
+    struct ladder_event sack = {
+        .opcode = ROCE_OPCODE_SACK, .psn = 7, .syndrome = ROCE_SYNDROME_NAK_PSN_SEQ, .is_offer = true};
+    packet(&s, false, sack, 10, 20);
+    sack.is_offer = false;
+    sack.is_probe = true;
+    packet(&s, true, sack, 30, 40);
+    struct ladder *l = ladder_merge(s.a, s.b);
+    expect_text(
+        l, 0, l->count, &plain,
+        "        us A                                                                          B       us\n"
+        "      10.0 |<-------------------- selective ACK  psn 000007  msn 0  has 0 behind it --|      0.0\n"
+        "           |                               an offer: who sends this understands it    |\n"
+        "      20.0 |-- selective ACK, a probe  psn 000007  msn 0  has 0 behind it ----------->|     30.0\n");
+    free(l);
+    story_free(&s);
+}
+
 /* A frame as the engine builds it, without the engine: WRITE LAST with immediate, 3 bytes. */
 static uint32_t build_frame(uint8_t *frame)
 {
@@ -306,5 +376,26 @@ Test(ladder, the_hook_takes_a_packet_apart_where_the_engine_did_not)
     cr_expect(e->va == 0x1000 && e->rkey == 0x55 && e->dma_len == 3 && e->imm == 0x00decade);
     cr_expect(e->ack_req && e->solicited);
     cr_expect(log->events[1].kind == LADDER_RNR_WAIT && log->events[1].wait_ns == 640000);
+    free(log);
+}
+
+Test(ladder, the_hook_counts_what_a_selective_ack_says_is_there)
+{
+    static const uint8_t bitmap[] = {0xa0, 0x01, 0x00, 0x00};
+    struct roce_pkt pkt = {.l3_kind = ROCE_L3_IPV6,
+                           .op = &roce_opcodes[ROCE_OPCODE_SACK],
+                           .bth = {.opcode = ROCE_OPCODE_SACK, .psn = 5},
+                           .sacketh = {.probe = 1, .known = 1},
+                           .payload = bitmap,
+                           .payload_bytes = sizeof bitmap};
+    struct ladder_log *log = calloc(1, ladder_log_bytes(2));
+    ladder_log_init(log, 2);
+    ladder_record(log, &(struct roce_trace){.kind = ROCE_TRACE_PKT_RX, .pkt = &pkt});
+    pkt.sacketh = (struct roce_sacketh){0};
+    ladder_record(log, &(struct roce_trace){.kind = ROCE_TRACE_PKT_RX, .pkt = &pkt});
+    cr_assert_eq(log->count, 2);
+    cr_expect(log->events[0].is_probe && !log->events[0].is_offer);
+    cr_expect(!log->events[1].is_probe && log->events[1].is_offer);
+    cr_expect_eq(log->events[0].kept_pkts, 3);
     free(log);
 }

@@ -44,6 +44,41 @@ if [ "$i" -lt 100 ]; then ok pipe_is_explained_as_it_comes
 else notok pipe_is_explained_as_it_comes "nothing but $(cat "$tmp/piped")"; fi
 exec 7>&-
 
+# --- a signal, while a pipe is silent; and before the end of a file ---
+# stops NAME SAID [SUMMARY]: the reader in the background ends, 130, says so in a sentence, and has summed up
+stops() {
+    kill -INT "$reader"
+    for ((i = 0; i < 100; i++)); do
+        kill -0 "$reader" 2>/dev/null || break
+        sleep 0.1
+    done
+    if [ "$i" -lt 100 ]; then wait "$reader"; rc=$?; else rc=hangs; fi
+    if [ "$rc" = 130 ] && one_sentence "$(cat "$tmp/stopped.err")" "$2" && grep -q "${3:-^}" "$tmp/stopped" - <<<""
+    then ok "$1"
+    else notok "$1" "exit status $rc: $(tail -3 "$tmp/stopped") $(cat "$tmp/stopped.err")"; fi
+}
+# explained SOURCE: in the background, with its own reaction to SIGINT, which shells take from such commands
+explained() {
+    env --default-signal=INT "$nornic" explain - <"$1" >"$tmp/stopped" 2>"$tmp/stopped.err" &
+    reader=$!
+    e2e_pids+=("$reader")
+}
+mkfifo "$tmp/silent" "$tmp/empty"
+explained "$tmp/silent"
+exec 7>"$tmp/silent"
+head -c 1000 pcaps/rc_rnr.pcap >&7
+until_true 10 grep -q 'RNR NAK for PSN 0x001000' "$tmp/stopped"
+stops stops_on_a_silent_pipe 'stopped after ' '^[1-9][0-9]* packets, 1 flow; '
+exec 7>&-
+explained "$tmp/empty"
+exec 7>"$tmp/empty"
+for ((i = 0; i < 100; i++)); do # it catches signals and waits for the first byte
+    grep -q 'SigCgt:.*[2367abef]$' "/proc/$reader/status" && grep -q read "/proc/$reader/wchan" && break
+    sleep 0.1
+done
+stops stops_before_the_first_packet 'stopped after 0 packets'
+exec 7>&-
+
 # --- a ladder of a file ---
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
@@ -53,6 +88,10 @@ if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
     grep -q '^ *|  *RNR NAK #2 is over' <<<"$out" &&
     grep -q 'ms without a packet' <<<"$out"; then ok ladder
 else notok ladder "exit status $rc: $(head -5 <<<"$out") $err"; fi
+sed -n '/^    \$ nornic explain --ladder pcaps.rc_rnr.pcap$/,/^$/p' docs/explain.md |
+    sed '1d; /^$/d; s/^    //' >"$tmp/guide"
+if [ "$(wc -l <"$tmp/guide")" -ge 6 ] && ! grep -vxFf "$tmp/out" "$tmp/guide"; then ok ladder_of_the_guide
+else notok ladder_of_the_guide "docs/explain.md has another than is drawn"; fi
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap pcaps/ud_6.pcap
 if [ $rc = 0 ] && grep -q '10.77.0.1 *10.77.0.2 *f[de]' <<<"$out" &&
     grep -q '   |                |                |-*>|  UD SEND' <<<"$out"

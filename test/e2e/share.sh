@@ -29,6 +29,10 @@ listens() {
 port=(--port "udp:$server_addr")
 start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
 listens
+run "${as_nobody[@]}" "$tmp/nornic" stat
+if [ $rc = 0 ] && [[ $out == *"listens to 1 service
+  it has counted nothing"* ]]; then ok stat_of_who_was_not_called_yet
+else notok stat_of_who_was_not_called_yet "exit status $rc: $out $err"; fi
 run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$server_addr" -C 20 -S 20000 --json "${port[@]}"
 if [ $rc = 0 ]; then ok connects_at_one_address; else notok connects_at_one_address "$rc: $out $err"; fi
 run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$server_addr" -p 7999 -C 1 "${port[@]}"
@@ -62,6 +66,10 @@ else notok icmp_reaches_who_sent "exit status $rc: $out $err"; fi
 run env NORNIC_RUNTIME_DIR=/nowhere/at/all "${as_nobody[@]}" "$tmp/nornic" rping -s "${port[@]}"
 if [ $rc = 2 ] && one_sentence "$err" "NORNIC_RUNTIME_DIR /nowhere/at/all"; then ok no_place_to_meet_is_an_error
 else notok no_place_to_meet_is_an_error "exit status $rc: $out $err"; fi
+run env NORNIC_RUNTIME_DIR=/nowhere/at/all "${as_nobody[@]}" "$tmp/nornic" ports --json
+if [ $rc = 0 ] && is "all(not p['usable'] and 'NORNIC_RUNTIME_DIR /nowhere' in p['why'] for p in j['ports'] \
+        if p['port'].startswith('udp:')) and any(p['usable'] for p in j['ports'])" "$tmp/out"; then ok ports_says_so
+else notok ports_says_so "exit status $rc: $out $err"; fi
 run env NORNIC_RUNTIME_DIR=/nowhere/at/all "${as_nobody[@]}" "$tmp/nornic" stat
 if [ $rc = 2 ] && one_sentence "$err" "NORNIC_RUNTIME_DIR /nowhere/at/all"; then ok stat_says_why_it_cannot_tell
 else notok stat_says_why_it_cannot_tell "exit status $rc: $out $err"; fi

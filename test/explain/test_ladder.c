@@ -133,6 +133,34 @@ Test(ladder, words_that_are_too_long_go_on_below_at_a_blank)
     explain_text_free(&d.out);
 }
 
+/* The rows below are between the lifelines, too; those of a finding stand in. */
+Test(ladder, what_is_long_takes_rows_between_the_lifelines)
+{
+    struct drawing d;
+    struct explain_meaning m = words("short");
+    m.remark_count = 1;
+    m.remarks[0].kind = EXPLAIN_FIND_TIMEOUT;
+    snprintf(m.remarks[0].words, sizeof m.remarks[0].words, "%s",
+             "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 end");
+    begin(&d);
+    cr_expect_not_null(
+        strstr(draw(&d, 1, 2, &m),
+               "|   ! timeout: 0123456789 0123456789 0123456789           |\n"
+               "                    |     0123456789 0123456789 0123456789 end                |\n"),
+        "%s", d.out.bytes);
+    explain_text_free(&d.out);
+}
+
+/* As two programs do that share an address. */
+Test(ladder, an_address_that_speaks_with_itself)
+{
+    struct drawing d;
+    struct explain_meaning m = words("hello");
+    begin(&d);
+    cr_expect_not_null(strstr(draw(&d, 1, 1, &m), "|  hello\n"), "%s", d.out.bytes);
+    explain_text_free(&d.out);
+}
+
 Test(ladder, beyond_its_lanes_packets_are_told_of_without_an_arrow)
 {
     struct drawing d;

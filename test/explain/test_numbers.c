@@ -567,6 +567,7 @@ Test(numbers, amounts_have_three_digits_that_count)
     explain_put_duration(&out, 999999999);
     explain_put(&out, " ");
     explain_put_rate(&out, 12.5e9);
-    cr_assert_str_eq(out.bytes, "1 byte 999 bytes 63.1 kB 67.1 ms 1.00 s 12.5 Gbit/s");
+    explain_put_rate(&out, 0);
+    cr_assert_str_eq(out.bytes, "1 byte 999 bytes 63.1 kB 67.1 ms 1.00 s , 12.5 Gbit/s");
     explain_text_free(&out);
 }

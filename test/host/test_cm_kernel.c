@@ -154,6 +154,19 @@ Test(cm_kernel, where_there_is_no_route_the_call_says_so)
     host_cm_destroy_id(id);
 }
 
+/* From a socket, too, which would be refused each packet. */
+Test(cm_kernel_udp, where_there_is_no_route_the_call_says_so)
+{
+    struct nornic_error why = {""};
+    struct host_cm_id *id = new_id();
+    cr_expect_eq(resolve(id, NULL, "192.0.2.1", NS_PER_S, &why), -EHOSTUNREACH);
+    cr_expect(strstr(why.text, "no route to 192.0.2.1 from 10.77.0.1"), "%s", why.text);
+    cr_expect_eq(resolve(id, "10.77.0.1", "192.0.2.1", NS_PER_S, &why), -EHOSTUNREACH);
+    cr_expect_eq(resolve(id, NULL, "10.77.0.2", 5 * NS_PER_S, &why), 0, "%s", why.text);
+    cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_ADDR_RESOLVED);
+    host_cm_destroy_id(id);
+}
+
 /* covers: ROCE-UD-24, ROCE-INT-28 */
 Test(cm_kernel, ROCE_UD_24_the_kernel_is_told_of_a_group)
 {

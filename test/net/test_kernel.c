@@ -182,6 +182,27 @@ Test(kernel, how_long_a_packet_may_be_is_the_route_s_to_say)
     }
 }
 
+Test(kernel, a_route_is_for_addresses_that_it_takes)
+{
+    unsigned index = if_nametoindex("nn0");
+    static const struct {
+        const char *src, *dst;
+        bool has_way;
+    } cases[] = {{"10.77.0.1", "10.77.0.2", true},     {"fd77::1", "fd77::2", true},
+                 {"10.77.0.1", "198.51.100.1", false}, {"fd77::1", "2001:db8::1", false},
+                 {"127.0.0.1", "10.77.0.2", false},    {"127.0.0.1", "127.0.0.2", true},
+                 {"10.99.0.1", "10.77.0.2", true}}; /* no address of ours: nothing is said of routes */
+    struct nornic_error why;
+    netns_run(&veth, 0, "ip link set lo up");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nornic_addr src = addr_of(cases[i].src), dst = addr_of(cases[i].dst);
+        int err = net_route_check(index, &src, &dst, &why);
+        cr_expect_eq(err, cases[i].has_way ? 0 : -EHOSTUNREACH, "%s to %s", cases[i].src, cases[i].dst);
+        if (err)
+            cr_expect(strstr(why.text, cases[i].src) && strstr(why.text, cases[i].dst), "%s", why.text);
+    }
+}
+
 Test(kernel, missing_routes_are_refused)
 {
     struct nornic_addr hop, dst;

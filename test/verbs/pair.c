@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* memfd_create() */
 #include "test/verbs/pair.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test/support/netns.h"
 
@@ -28,7 +31,7 @@ void pair_open_device(void)
     cr_assert_eq(count, 1);
     pair_ctx = ibv_open_device(list[0]);
     ibv_free_device_list(list); /* an open device outlives it */
-    cr_assert_not_null(pair_ctx, "%s cannot be opened (NORNIC_TRACE=1 says why)", PORT_NAME);
+    cr_assert_not_null(pair_ctx, "%s cannot be opened (stderr says why)", PORT_NAME);
     pair_pd = ibv_alloc_pd(pair_ctx);
     cr_assert_not_null(pair_pd);
 }
@@ -37,6 +40,19 @@ void pair_close_device(void)
 {
     cr_assert_eq(ibv_dealloc_pd(pair_pd), 0);
     cr_assert_eq(ibv_close_device(pair_ctx), 0);
+}
+
+char *pair_said_by(bool (*call)(void), bool *has_failed)
+{
+    int said = memfd_create("said", 0), before = dup(STDERR_FILENO);
+    char *text = calloc(1, 65536);
+    dup2(said, STDERR_FILENO);
+    *has_failed = call();
+    dup2(before, STDERR_FILENO);
+    ssize_t n = pread(said, text, 65535, 0);
+    close(said);
+    close(before);
+    return n < 0 ? NULL : text;
 }
 
 /* --- traffic: two queue pairs of this device --- */

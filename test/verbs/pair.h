@@ -21,6 +21,9 @@ struct pair {
 void pair_open_device(void);
 void pair_close_device(void);
 
+/* What `call` has said on stderr, NUL-terminated; free() it. `has_failed`: what it returned. */
+char *pair_said_by(bool (*call)(void), bool *has_failed);
+
 struct pair pair_make(void);
 /* The same with a completion channel, or NULL. */
 struct pair pair_make_on(struct ibv_comp_channel *channel);

@@ -2,7 +2,6 @@
 /* NORNIC_TRACE: each call of the two libraries that fails says why. `failing` has a call that fails for every
  * name that programs can reach: those that the libraries export, and the entries of their tables; `never` has
  * those that cannot fail, or only for want of memory. A name that is in neither list fails the test. */
-#define _GNU_SOURCE /* memfd_create() */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "test/verbs/pair.h"
@@ -408,20 +406,6 @@ static const char *const never[] = {
 
 /* --- the tests --- */
 
-/* What `call` has said on stderr, NUL-terminated; free() it. */
-static char *said_by(bool (*call)(void), bool *has_failed)
-{
-    int said = memfd_create("said", 0), before = dup(STDERR_FILENO);
-    char *text = calloc(1, 65536);
-    dup2(said, STDERR_FILENO);
-    *has_failed = call();
-    dup2(before, STDERR_FILENO);
-    ssize_t n = pread(said, text, 65535, 0);
-    close(said);
-    close(before);
-    return n < 0 ? NULL : text;
-}
-
 /* The sentence, and the name of the errno value that it came with. */
 static bool is_reason(const char *text)
 {
@@ -433,7 +417,7 @@ Test(reasons, each_failing_call_says_why)
 {
     for (size_t i = 0; i < array_len(failing); i++) {
         bool has_failed = false;
-        char *text = said_by(failing[i].call, &has_failed);
+        char *text = pair_said_by(failing[i].call, &has_failed);
         cr_expect(has_failed, "%s did not fail", failing[i].name);
         cr_expect(is_reason(text), "%s said: %s", failing[i].name, text);
         free(text);
@@ -445,7 +429,7 @@ Test(reasons, what_is_not_there_yet_is_no_failure)
 {
     bool has_failed;
     fcntl(f.channel->fd, F_SETFL, O_NONBLOCK);
-    char *text = said_by(get_cq_event, &has_failed);
+    char *text = pair_said_by(get_cq_event, &has_failed);
     cr_expect(has_failed);
     cr_expect_eq(errno, EAGAIN);
     cr_expect_str_empty(text);
