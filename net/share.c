@@ -120,7 +120,7 @@ static void close_table(struct net_share *share, bool is_locked)
 {
     if (is_locked) {
         drop_slot(share);
-        net_share_bury(share);
+        net_share_bury(&share->table, NET_SHARE_NOBODY);
         net_share_tell(share);
         if (!net_share_table_has_leases(&share->table))
             net_share_table_remove(&share->table);
@@ -169,6 +169,7 @@ int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_err
     }
     net_share_tell(share);
     net_share_table_unlock(&share->table);
+    net_share_sweep(&share->dir, &share->table);
     *out = share;
     return 0;
 }

@@ -94,9 +94,6 @@ bool net_share_refresh(struct net_share *share);
  * write hundreds of times, and each of them is woken each time: to read all there is would take a time that
  * grows by the cube of their number. */
 bool net_share_catch_up(struct net_share *share);
-/* Under the table's lock: clears the records of the dead, and removes the names of their sockets. Returns
- * whether there were any. */
-bool net_share_bury(struct net_share *share);
 /* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
 void net_share_say(struct net_share *share);
 
@@ -106,6 +103,16 @@ void net_share_say(struct net_share *share);
 void net_share_renew_look(struct net_share *share);
 /* When the next one is to be tried; NET_TIME_NONE: there are none. */
 uint64_t net_share_renew_deadline_ns(const struct net_share *share);
+
+/* --- share_dead.c --- */
+
+/* Under the table's lock: clears the records of the dead, and removes the names of their sockets; `own_slot`
+ * is the caller's. Returns whether there were any. */
+bool net_share_bury(struct net_share_table *table, unsigned own_slot);
+/* Removes what is left of those who have died in other network namespaces, where nobody may come any more who
+ * would find it; without the lock of the caller's own table, `own`. What others keep locked is left, and all
+ * of a directory of several users, where each may remove no names but his own. */
+void net_share_sweep(const struct net_share_dir *dir, const struct net_share_table *own);
 
 /* --- share_trial.c --- */
 

@@ -23,6 +23,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
+#define PREFIX       "roce4-"
 #define OPEN_TRIES   16
 #define READ_TRIES   4
 #define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
@@ -69,12 +70,10 @@ static int make_file(const struct net_share_dir *dir, const char *path)
 }
 
 /* What another user may have put there is not followed, nor waited for (fifos, leases of fcntl(2)). */
-static int open_file(const struct net_share_dir *dir, const char *path)
+static int open_file(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? make_file(dir, path) : -errno;
-    return fd;
+    return fd < 0 ? -errno : fd;
 }
 
 /* 0: a file that this user, or in a shared directory anybody who may be there, has made and that is still in
@@ -93,20 +92,28 @@ static int check_file(const struct net_share_dir *dir, int fd)
 static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
     table->last_fd = -1;
-    snprintf(table->path, sizeof table->path, "%s/roce4-%" PRIx64, dir->path, namespace_id());
+    snprintf(table->path, sizeof table->path, "%s/" PREFIX "%" PRIx64, dir->path, namespace_id());
 }
 
-static int try_open(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
+/* Of a table whose file is open, and is closed where that fails. */
+static int lock_checked(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
 {
-    table->fd = open_file(dir, table->path);
-    if (table->fd < 0)
-        return table->fd == -EEXIST ? -ESTALE : table->fd; /* another process was quicker */
     int err = net_share_table_lock(table, wait_ns);
     if (!err)
         err = check_file(dir, table->fd);
     if (err)
         close(table->fd);
     return err;
+}
+
+static int try_open(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
+{
+    table->fd = open_file(table->path);
+    if (table->fd == -ENOENT)
+        table->fd = make_file(dir, table->path);
+    if (table->fd < 0)
+        return table->fd == -EEXIST ? -ESTALE : table->fd; /* another process was quicker */
+    return lock_checked(dir, table, wait_ns);
 }
 
 int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out, uint64_t wait_ns)
@@ -116,6 +123,23 @@ int net_share_table_open(const struct net_share_dir *dir, struct net_share_table
     for (unsigned tries = 0; tries < OPEN_TRIES && err == -ESTALE; tries++)
         err = try_open(dir, out, wait_ns);
     return err;
+}
+
+static bool is_name(const char *name)
+{
+    size_t digits = strlen(PREFIX);
+    return strncmp(name, PREFIX, digits) == 0 && name[digits] &&
+           name[digits + strspn(name + digits, "0123456789abcdef")] == '\0';
+}
+
+int net_share_table_open_named(const struct net_share_dir *dir, const char *name, struct net_share_table *out)
+{
+    *out = (struct net_share_table){.last_fd = -1};
+    int len = snprintf(out->path, sizeof out->path, "%s/%s", dir->path, name);
+    if (!is_name(name) || len < 0 || (size_t)len >= sizeof out->path)
+        return -ENOENT;
+    out->fd = open_file(out->path);
+    return out->fd < 0 ? out->fd : lock_checked(dir, out, 0);
 }
 
 int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out)

@@ -53,6 +53,11 @@ struct net_share_table {
  * may have put there for a purpose; or another -errno. */
 int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out, uint64_t wait_ns);
 
+/* Opens the table of any namespace by the name of its file, and locks it if that is free now. 0; -EAGAIN; or
+ * another -errno: -ENOENT where the name is not a table's. */
+int net_share_table_open_named(const struct net_share_dir *dir, const char *name,
+                               struct net_share_table *out);
+
 /* The same to look at it only, without a lock. -ENOENT: nobody has shared anything here. */
 int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out);
 

@@ -77,23 +77,6 @@ bool net_share_refresh(struct net_share *share)
     return net_share_catch_up(share);
 }
 
-/* Whoever leases a slot for a moment knows that nobody is in it. */
-bool net_share_bury(struct net_share *share)
-{
-    bool is_any = false;
-    uint64_t marks[NET_SHARE_SLOTS];
-    net_share_table_marks(&share->table, marks);
-    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
-        if (!marks[slot] || slot == share->slot || net_share_table_lease(&share->table, slot) != 0)
-            continue;
-        net_share_hand_remove(&share->table, slot);
-        net_share_table_write(&share->table, slot, NULL);
-        net_share_table_release(&share->table, slot);
-        is_any = true;
-    }
-    return is_any;
-}
-
 static void attach(const struct net_share *share, unsigned i)
 {
     struct sock_filter code[NET_SHARE_FILTER_MAX];
@@ -106,7 +89,7 @@ static void attach(const struct net_share *share, unsigned i)
 /* Of several who see that somebody has died the first has it all to do, the others find it done. */
 void net_share_say(struct net_share *share)
 {
-    bool has_buried = net_share_bury(share);
+    bool has_buried = net_share_bury(&share->table, share->slot);
     bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     if (is_news && net_share_table_write(&share->table, share->slot, &share->own) == 0)
         share->said = share->own;
