@@ -130,10 +130,12 @@ void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err)
     if (conn->tcp == HOST_IW_CLOSED)
         return;
     const struct linger at_once = {.l_onoff = 1};
+    bool parts = !is_reset && conn->is_shut && !conn->has_fin;
     if (is_reset)
         setsockopt(conn->socket.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     conn->iw->counters.resets += is_reset;
-    host_iw_set_close(&conn->iw->set, &conn->socket);
+    if (!parts || !host_iw_part(conn->iw, &conn->socket))
+        host_iw_set_close(&conn->iw->set, &conn->socket);
     conn->tcp = HOST_IW_CLOSED;
     conn->err = err;
     deactivate(conn);
