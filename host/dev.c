@@ -240,6 +240,12 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
     return 0;
 }
 
+void host_dev_see_off(struct host_dev *dev, uint64_t limit_ns)
+{
+    if (dev->iw)
+        host_iw_see_off(dev->iw, limit_ns);
+}
+
 bool host_dev_notice(struct host_dev *dev, struct nornic_error *out)
 {
     host_dev_lock(dev);

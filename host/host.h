@@ -55,6 +55,10 @@ int host_dev_capture_flush(struct host_dev *dev);
  * device meanwhile. */
 int host_dev_close(struct host_dev *dev, struct nornic_error *why);
 
+/* For a process that ends with the device open, and its TCP with it: waits until the peers have what was
+ * sent on connections that this side has ended, `limit_ns` at most. RoCE has no such thing. */
+void host_dev_see_off(struct host_dev *dev, uint64_t limit_ns);
+
 /* What has happened to the interface since the device was opened that may explain why connections fail, as a
  * sentence. False: nothing. */
 bool host_dev_notice(struct host_dev *dev, struct nornic_error *out);

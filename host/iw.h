@@ -93,6 +93,7 @@ struct host_iw_qp {
 };
 
 TAILQ_HEAD(host_iw_qps, host_iw_qp);
+TAILQ_HEAD(host_iw_partings, host_iw_parting);
 
 /* What a device of this kind counts: X(name). */
 #define HOST_IW_COUNTERS(X) \
@@ -130,6 +131,9 @@ struct host_iw {
     unsigned conn_count;
     struct host_iw_qps qps;
     unsigned qp_count;
+    struct host_iw_partings partings, partings_ready; /* iw_part.c; in the order of their deadlines */
+    unsigned parting_count;
+    struct rdma_timer partings_timer; /* of the first */
     uint32_t last_qpn;
     struct rdma_timers timers;
     _Atomic(struct host_iw_qp *) posted; /* a stack: pushed by any thread, taken whole by a round */
@@ -164,6 +168,9 @@ int host_iw_set_add(struct host_iw_set *set, struct host_iw_fd *socket, uint32_t
 /* Takes a socket out of the set, and closes it. close() alone is not enough: a child of the program may have
  * a copy of the descriptor, and what epoll knows is told of until all are closed. */
 void host_iw_set_close(struct host_iw_set *set, struct host_iw_fd *socket);
+/* Makes a socket that is in the set another one's: what happens to it from now on `to` is told, whose `ready`
+ * is filled in. `from` has none any more. */
+void host_iw_set_move(struct host_iw_set *set, struct host_iw_fd *from, struct host_iw_fd *to);
 /* What has happened: each socket is told. Whether there is something to do. */
 bool host_iw_set_look(struct host_iw_set *set);
 /* The same after a sleep, which ends when something happens, or after `timeout_ns`. Called without the
@@ -194,7 +201,8 @@ void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns);
 void host_iw_conn_settle(struct host_iw_conn *conn);
 /* One that has ended: it is news again at that time. */
 void host_iw_conn_recall(struct host_iw_conn *conn, uint64_t due_ns);
-/* Ends it at once; with a reset, or as close() does. */
+/* Ends it at once; with a reset, or in the order of TCP: where the peer's FIN is still to come behind ours,
+ * its socket parts (host_iw_part()). */
 void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err);
 /* Its addresses and TCP ports, as the kernel says. */
 void host_iw_conn_ends(const struct host_iw_conn *conn, struct nornic_cm_endpoints *out);
@@ -202,6 +210,21 @@ void host_iw_conn_ends(const struct host_iw_conn *conn, struct nornic_cm_endpoin
 struct host_iw_conn *host_iw_take_news(struct host_iw *iw);
 /* Frees it if it is closed and nobody's. The caller has it no longer. */
 void host_iw_conn_release(struct host_iw_conn *conn);
+
+/* --- sockets of streams that this side has ended: iw_part.c --- */
+
+void host_iw_part_init(struct host_iw *iw);
+/* Closes them all, whatever the peers have got. */
+void host_iw_part_deinit(struct host_iw *iw);
+/* Takes over a socket of the set, whose sending half is shut down: it is read, and closed when the peer's FIN
+ * has come, or IWARP_CLOSE_WAIT_NS have passed without it and with nothing more acknowledged. False: no
+ * memory, and nothing has changed. */
+bool host_iw_part(struct host_iw *iw, struct host_iw_fd *socket);
+/* Reads those that have something. Whether there were any. */
+bool host_iw_part_round(struct host_iw *iw);
+/* Waits until the peers' TCP has acknowledged all that was sent on streams that this side has ended,
+ * `limit_ns` at most. Called without the lock, by who ends the device, or the process. */
+void host_iw_see_off(struct host_iw *iw, uint64_t limit_ns);
 
 /* --- queue pairs: iw_qp.c --- */
 

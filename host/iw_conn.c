@@ -130,10 +130,12 @@ void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err)
     if (conn->tcp == HOST_IW_CLOSED)
         return;
     const struct linger at_once = {.l_onoff = 1};
+    bool parts = !is_reset && conn->is_shut && !conn->has_fin;
     if (is_reset)
         setsockopt(conn->socket.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     conn->iw->counters.resets += is_reset;
-    host_iw_set_close(&conn->iw->set, &conn->socket);
+    if (!parts || !host_iw_part(conn->iw, &conn->socket))
+        host_iw_set_close(&conn->iw->set, &conn->socket);
     conn->tcp = HOST_IW_CLOSED;
     conn->err = err;
     deactivate(conn);
@@ -312,12 +314,17 @@ static enum outcome read_once(struct host_iw_conn *conn, uint64_t now_ns)
     return READ_SOMETHING;
 }
 
-/* The kernel has answered, or given up. */
+/* The kernel has answered, or given up, and nobody has looked yet. */
+static bool is_answered(const struct host_iw_conn *conn)
+{
+    return conn->tcp == HOST_IW_CONNECTING && (conn->is_writable || conn->is_fin_near);
+}
+
 static bool finish_connecting(struct host_iw_conn *conn)
 {
     int err = 0;
     socklen_t err_bytes = sizeof err;
-    if (!conn->is_writable && !conn->is_fin_near)
+    if (!is_answered(conn))
         return false;
     getsockopt(conn->socket.fd, SOL_SOCKET, SO_ERROR, &err, &err_bytes);
     if (err) {
@@ -461,7 +468,7 @@ bool host_iw_conn_send(struct host_iw_conn *conn, uint64_t now_ns)
         did |= goes_on;
     }
     host_iw_conn_settle(conn);
-    bool waits = conn->is_readable && takes_octets(conn);
+    bool waits = is_answered(conn) || (conn->is_readable && takes_octets(conn));
     if (conn->tcp != HOST_IW_CLOSED && !goes_on && !waits)
         deactivate(conn);
     return did;

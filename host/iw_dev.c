@@ -50,6 +50,7 @@ static bool take_in(struct host_dev *dev, uint64_t now_ns)
     struct host_iw_conn *conn, *next;
     struct rdma_timer *timer;
     bool did = look(iw);
+    did = host_iw_part_round(iw) || did;
     host_iw_take_posted(iw, now_ns);
     while ((timer = rdma_timers_pop(&iw->timers, now_ns))) {
         timer->fire(timer, now_ns);
@@ -84,7 +85,8 @@ static bool has_to_send(const struct host_dev *dev)
 
 static uint64_t get_deadline_ns(const struct host_dev *dev)
 {
-    return has_to_send(dev) ? 0 : rdma_timers_next_ns(&dev->iw->timers);
+    return has_to_send(dev) || !TAILQ_EMPTY(&dev->iw->partings_ready) ? 0
+                                                                      : rdma_timers_next_ns(&dev->iw->timers);
 }
 
 static int get_fd(const struct host_dev *dev)
@@ -226,6 +228,8 @@ static void close_iw(struct host_dev *dev)
         conn->owner = NULL;
         host_iw_conn_release(conn);
     }
+    host_iw_see_off(iw, IWARP_CLOSE_WAIT_NS);
+    host_iw_part_deinit(iw);
     host_source_remove(&dev->sources, &iw->news);
     free_iw(iw);
 }
@@ -249,7 +253,7 @@ static int make_parts(struct host_iw *iw)
     iw->rx = malloc(HOST_IW_RX_BYTES);
     if (!iw->rx)
         return -ENOMEM;
-    err = rdma_timers_init(&iw->timers, &rdma_mem_libc, HOST_IW_MAX_CONNS);
+    err = rdma_timers_init(&iw->timers, &rdma_mem_libc, HOST_IW_MAX_CONNS + 1);
     if (!err)
         err = rdma_domain_create(&rdma_mem_libc, &host_random, MAX_MR, &iw->domain);
     if (!err)
@@ -271,6 +275,7 @@ static struct host_iw *new_iw(const struct host_dev_config *config, const struct
     TAILQ_INIT(&iw->active);
     TAILQ_INIT(&iw->changed);
     TAILQ_INIT(&iw->qps);
+    host_iw_part_init(iw);
     return iw;
 }
 

@@ -70,6 +70,14 @@ void host_iw_set_close(struct host_iw_set *set, struct host_iw_fd *socket)
     set->first_free = socket->place;
 }
 
+void host_iw_set_move(struct host_iw_set *set, struct host_iw_fd *from, struct host_iw_fd *to)
+{
+    to->fd = from->fd;
+    to->place = from->place;
+    set->places[to->place].socket = to;
+    from->fd = -1;
+}
+
 int host_iw_set_init(struct host_iw_set *set)
 {
     set->first_free = NO_PLACE;

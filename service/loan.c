@@ -407,10 +407,9 @@ static void shut_tcp(const struct service_loan *loan)
         shutdown(loan->sock->tcp_fd, SHUT_WR);
 }
 
-static void look_at_shut(struct service_loan *loan)
+static void look_at_shut(struct service_loan *loan, uint32_t shut)
 {
     struct smcr_sock *s = loan->sock;
-    uint32_t shut = atomic_load(&loan->block->shut);
     if (shut == loan->seen_shut)
         return;
     loan->seen_shut = shut;
@@ -428,12 +427,14 @@ void service_loan_look(struct service_loan *loan)
 {
     if (smcr_sock_is_closing(loan->sock))
         return;
+    /* Read before the bytes are looked at: what the program gave before it said so is among these. */
+    uint32_t shut = atomic_load(&loan->block->shut);
     if (atomic_load(&loan->block->options) != loan->seen_options ||
         atomic_load(&loan->block->keepidle_s) != loan->seen_keepidle_s ||
         atomic_load(&loan->block->linger_s) != loan->seen_linger_s)
         take_options(loan);
     look_at_bytes(loan);
-    look_at_shut(loan);
+    look_at_shut(loan, shut);
     service_wake_who_missed(loan);
     if (atomic_load(&loan->block->wants_room))
         smcr_sock_notify(loan->sock, 0);

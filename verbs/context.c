@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host/host.h"
 #include "net/error.h"
 #include "verbs/context_list.h"
 #include "verbs/device.h"
@@ -19,7 +20,8 @@
 #include "verbs/show.h"
 #include "verbs/show_socket.h"
 
-#define FINISH_NS (2 * NS_PER_S)
+#define FINISH_NS  (2 * NS_PER_S)
+#define SEE_OFF_NS NS_PER_S /* of that */
 
 /* --- the tables --- */
 
@@ -205,6 +207,7 @@ static void finish_one(struct verbs_context_own *own, const void *arg)
 {
     (void)arg;
     verbs_settle(own);
+    host_dev_see_off(host_dev_of(own->dev), SEE_OFF_NS);
     verbs_stat_tell(own);
     (void)nornic_dev_flush_capture(own->dev); /* whom could it be told? */
 }

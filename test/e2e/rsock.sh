@@ -102,6 +102,16 @@ between iwarp_rstream_all env NORNIC_PORT=iwarp:10.77.0.2 rstream -T verify -S a
 between iwarp_riostream env NORNIC_PORT=iwarp:10.77.0.2 riostream -T verify -S 5000 -C 200 -- \
     env -u NORNIC_CAPTURE NORNIC_PORT=iwarp:10.77.0.1 riostream -s 10.77.0.2 -T verify -S 5000 -C 200
 
+# A server that ends at once, while what it sent last is still in its TCP, and hears something more then: a TCP that is
+# closed without a look would reset the connection, and the client lose the rest.
+on b env NORNIC_PORT=iwarp:10.77.0.2 rstream -S 60000 -C 1
+start "${command[@]}"
+at_service
+run ip netns exec "$ns_a" python3 -B test/e2e/rsock_late.py 10.77.0.2
+finish
+if [ $rc = 0 ] && [ "$server_rc" = 0 ]; then ok iwarp_last_words
+else notok iwarp_last_words "the client ends with $rc: $out; the server with $server_rc: ${server_err: -300}"; fi
+
 # a file there: the server serves on, so it is ended
 head -c 3000000 /dev/urandom >"$tmp/files/in"
 chmod 644 "$tmp/files/in"

@@ -247,6 +247,8 @@ Test(iw_hostile, a_child_with_its_descriptors_changes_nothing)
     cr_assert_eq(nornic_qp_destroy(server.qp), 0);
     server.id = NULL;
     server.qp = NULL;
+    for (int i = 0; i < 500 && watched() != 1; i++)
+        usleep(10000); /* the peer has not ended: a little is waited for that */
     cr_expect_eq(watched(), 1);
     iw_tcp_say(fd, request, REQUEST_BYTES); /* which comes to the child's copy */
     expect_service();

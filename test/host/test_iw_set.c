@@ -284,6 +284,33 @@ Test(iw_set, who_sends_without_end_receives_besides)
     iw_disconnect(ends);
 }
 
+/* Its answer comes once, to a sleeper; and a round that sends first has nothing to send for it yet. */
+Test(iw_set, a_connection_that_stands_is_looked_at_behind_a_round_that_sends)
+{
+    struct iw_end server, client;
+    struct nornic_cm_id *listener;
+    iw_open(&server, "iwarp:127.0.0.1", NULL);
+    iw_open(&client, "iwarp:127.0.0.1", NULL);
+    struct host_dev *dev = client.dev->host;
+    host_dev_thread_stop(dev);
+    atomic_store(&dev->is_stopping, false);
+    iw_start(&client, iw_listen(&server, &listener, 1), NULL);
+    const struct host_iw_conn *conn = TAILQ_FIRST(&dev->iw->conns);
+    struct pollfd stands = {.fd = conn->socket.fd, .events = POLLOUT};
+    cr_assert_eq(poll(&stands, 1, 10000), 1);
+    host_dev_wait(dev, LONG_NS);
+    host_dev_lock(dev);
+    host_dev_send(dev);
+    host_dev_unlock(dev);
+    for (int i = 0; i < 4; i++)
+        (void)host_dev_progress(dev);
+    cr_expect_eq(conn->tcp, HOST_IW_OPEN);
+    cr_assert_eq(host_dev_thread_start(dev), 0);
+    iw_close(&client);
+    nornic_cm_id_destroy(listener);
+    iw_close(&server);
+}
+
 /* Ends[0] without its thread, and a message for it that TCP has. */
 static struct host_dev *connect_and_send(struct iw_end ends[2])
 {

@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "service/inner.h"
+#include "test/smcr_pair/pair.h"
 
 TestSuite(loan, .timeout = 60);
 
@@ -101,6 +102,45 @@ Test(loan, what_is_ended_as_tcp_is_handed_over_is_ended, .init = set_up, .fini =
     atomic_store(&loan->block->shut, 3);
     service_loan_look(loan);
     cr_assert(has_ended());
+}
+
+/* As soon as the service has begun to send, the program gives it the rest and ends the stream. */
+static void give_the_rest(void *ctx, struct pair_node *node, const struct smcr_trace *trace)
+{
+    struct service_block *b = ctx;
+    (void)node;
+    if (trace->type != SMCR_TRACE_CDC_TX || atomic_load(&b->shut))
+        return;
+    atomic_store(&b->head, 30);
+    atomic_store(&b->shut, SERVICE_SHUT_WRITE);
+}
+
+Test(loan, all_that_was_given_before_the_end_goes_before_it, .init = set_up, .fini = tear_down)
+{
+    struct pair *pair = pair_new(&(struct pair_config){.seed = 1});
+    struct pair_conn *c = pair_connect(pair, 0);
+    cr_assert_not_null(c, "%s", pair->failure);
+    uint8_t bytes[100];
+    smcr_rt.now_ns = pair->now_ns;
+    loan->inner = STDIN_FILENO;
+    loan->has_rings = true;
+    loan->sock->state = SMCR_SOCK_SMCR;
+    loan->sock->conn = c->end[0].conn;
+    pair->on_trace = give_the_rest;
+    pair->trace_ctx = loan->block;
+    atomic_store(&loan->block->head, 10);
+    service_loan_look(loan);
+    cr_assert_eq(atomic_load(&loan->block->head), 30, "it has looked, and sent");
+    service_loan_look(loan); /* as the program has rung */
+    pair_settle(pair, PAIR_S);
+    cr_expect_eq(smcr_conn_recv(c->end[1].conn, bytes, sizeof bytes, 0, pair->now_ns), 30);
+    cr_expect_eq(smcr_conn_recv(c->end[1].conn, bytes, sizeof bytes, 0, pair->now_ns), 0, "the end");
+    pair->on_trace = NULL;
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_settle(pair, 30 * PAIR_S);
+    const char *failure = pair_free(pair);
+    cr_expect_null(failure, "%s", failure);
 }
 
 /* One has waited in vain for the lock of another, and waits for an edge now. */
