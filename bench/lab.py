@@ -39,6 +39,7 @@ class Lab:
                 ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", f"nn{i}")
                 ip("-n", name, "addr", "add", f"fd77::{i + 1}/64", "dev", f"nn{i}", "nodad")
                 ip("-n", name, "link", "set", f"nn{i}", "up")
+            self.wait_addresses()
         except BaseException:
             self.__exit__()
             raise
@@ -52,6 +53,15 @@ class Lab:
             process.wait()
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
+
+    def wait_addresses(self):
+        """Until duplicate address detection is over: before, the table of GIDs lacks its first entry, the
+        link-local address, and index 0 is another address on either side."""
+        for _ in range(100):
+            if not any(ip("-n", name, "addr", "show", "tentative").strip() for name in self.names):
+                return
+            time.sleep(0.1)
+        raise BenchError("duplicate address detection is not over after 10 s")
 
     def mac(self, side):
         links = json.loads(ip("-n", self.names[side], "-j", "link", "show", f"nn{side}"))
