@@ -48,11 +48,7 @@ exec 7>&-
 # stops NAME SAID [SUMMARY]: the reader in the background ends, 130, says so in a sentence, and has summed up
 stops() {
     kill -INT "$reader"
-    for ((i = 0; i < 100; i++)); do
-        kill -0 "$reader" 2>/dev/null || break
-        sleep 0.1
-    done
-    if [ "$i" -lt 100 ]; then wait "$reader"; rc=$?; else rc=hangs; fi
+    await "$reader"
     if [ "$rc" = 130 ] && one_sentence "$(cat "$tmp/stopped.err")" "$2" && grep -q "${3:-^}" "$tmp/stopped" - <<<""
     then ok "$1"
     else notok "$1" "exit status $rc: $(tail -3 "$tmp/stopped") $(cat "$tmp/stopped.err")"; fi
@@ -128,13 +124,7 @@ pingpong() {
     [ $rc = 0 ] && [ $server_rc = 0 ]
 }
 # ended NAME: the watcher is gone by itself, within 10 seconds
-ended() {
-    for ((i = 0; i < 100; i++)); do
-        kill -0 "$watcher" 2>/dev/null || break
-        sleep 0.1
-    done
-    ! kill -0 "$watcher" 2>/dev/null && wait "$watcher"
-}
+ended() { await "$watcher" && [ "$rc" = 0 ]; }
 
 watching text || notok begins "$(cat "$tmp/text.err")"
 pingpong -s 3000 -n 5 || notok traffic "client $rc: $err; server $server_rc: $server_err"

@@ -137,6 +137,15 @@ tcpdump_begin() {
     until_true 10 grep -q listening "$tmp/tcpdump.err"
 }
 
+# await PID: until that job has ended, 10 seconds at most; sets $rc to its exit status, or "hangs"
+await() {
+    for ((i = 0; i < 100; i++)); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$1" 2>/dev/null; then rc=hangs; else wait "$1"; rc=$?; fi
+}
+
 # packets_in FILE: how many RoCE packets; it may still grow
 packets_in() {
     "$nornic" verify --json "$1" 2>/dev/null |

@@ -65,15 +65,8 @@ capturing() {
     done
     return 1
 }
-# stop PID: as Ctrl-C does; its exit status
-stop() {
-    kill -INT "$1"
-    for ((i = 0; i < 100; i++)); do
-        kill -0 "$1" 2>/dev/null || break
-        sleep 0.1
-    done
-    wait "$1"
-}
+# stop PID: as Ctrl-C does; $rc is its exit status
+stop() { kill -INT "$1" && await "$1"; }
 # pingpong ARGS...: a transfer between A and B
 pingpong() {
     start "${in_a[@]}" "$nornic" pingpong --port packet:nna "$@"
@@ -112,9 +105,8 @@ start "${in_a[@]}" iperf3 -s -1
 listening "$ns_a" 5201
 run "${in_b[@]}" iperf3 -c 10.77.0.1 -n 2M
 finish
-stop "$sniffer"
-rc=$?
 stop "$all"
+stop "$sniffer"
 out=$(cat "$tmp/one.out") err=$(cat "$tmp/one.err")
 if [ $rc = 0 ] && [ -z "$err" ]; then ok ends_with_ctrl_c; else notok ends_with_ctrl_c "exit status $rc: $err"; fi
 want=$("$python" test/e2e/sniff_check.py same "$tmp/all.pcap" "$tmp/one.pcapng" 2>"$tmp/why")
@@ -144,7 +136,6 @@ pingpong -s 50000 -n 15 || notok traffic_for_rotation "client $rc: $err; server 
 stop "$sniffer"
 stop "$many"
 stop "$few"
-rc=$?
 files=("$tmp"/many-*.pcapng)
 if [ ${#files[@]} -gt 10 ] && [ "${files[0]}" = "$tmp/many-00001.pcapng" ] &&
     [ -z "$(find "$tmp" -name 'many-*' -size +65536c)" ] && [ -n "$(find "$tmp" -name 'many-*' -size +60000c)" ]

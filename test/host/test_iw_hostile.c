@@ -2,7 +2,6 @@
 /* TCP peers that ask and are no iWARP, or bad ones: what they do costs nobody else anything, and leaves
  * nothing. */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -20,6 +19,7 @@
 #include "iw_pair.h"
 #include "iwarp/crc.h"
 #include "iwarp/setup.h"
+#include "test/support/fds.h"
 
 static struct iw_end server;
 static struct nornic_cm_id *listener;
@@ -374,16 +374,6 @@ Test(iw_hostile, a_refusal_that_tcp_does_not_take_is_given_up)
     expect_service();
 }
 
-static unsigned descriptors(void)
-{
-    unsigned count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 /* More than are taken without a Request: the others wait in the kernel, and so does a good peer, until the
  * last of those have been waited for; not until the first have. */
 /* covers: IWARP-MPA-14 */
@@ -393,11 +383,11 @@ Test(iw_hostile, a_crowd_that_says_nothing_does_not_keep_others_out)
     static int fds[CROWD];
     const struct rlimit enough = {.rlim_cur = 4 * CROWD, .rlim_max = 4 * CROWD};
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &enough), 0);
-    unsigned before = descriptors();
+    unsigned before = fds_count();
     for (int i = 0; i < CROWD; i++)
         fds[i] = iw_tcp(port);
     expect_service();
-    cr_expect_leq(descriptors(), before + CROWD + TAKEN + OTHERS);
+    cr_expect_leq(fds_count(), before + CROWD + TAKEN + OTHERS);
     char octet;
     cr_expect_lt(recv(fds[0], &octet, 1, MSG_DONTWAIT), 0, "the first has had all of its time");
     cr_expect_eq(errno, EAGAIN);
@@ -405,7 +395,7 @@ Test(iw_hostile, a_crowd_that_says_nothing_does_not_keep_others_out)
         cr_expect(iw_tcp_ended(fds[i]), "%d", i);
         close(fds[i]);
     }
-    cr_expect_leq(descriptors(), before + OTHERS);
+    cr_expect_leq(fds_count(), before + OTHERS);
     expect_no_event();
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream that this side ends, and lets go, while its peer has not got all and still speaks. */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -12,6 +11,7 @@
 #include "host/host.h"
 #include "iw_pair.h"
 #include "iwarp/qp.h"
+#include "test/support/fds.h"
 
 /* A peer that reads nothing until it is told to: what TCP has taken for it is more than it has room for. */
 #define LITTLE_BYTES 32768
@@ -78,35 +78,24 @@ static void expect_all(void)
     cr_expect_gt(taken, IW_BYTES);
 }
 
-/* Descriptors of this process, the peer's among them. */
-static unsigned count_fds(void)
-{
-    unsigned count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static bool has_fds_within(unsigned count, uint64_t limit_ns)
 {
     uint64_t begun_ns = host_now_ns();
-    while (count_fds() != count && host_now_ns() - begun_ns < limit_ns)
+    while (fds_count() != count && host_now_ns() - begun_ns < limit_ns)
         usleep(1000);
-    return count_fds() == count;
+    return fds_count() == count;
 }
 
 Test(iw_part, what_was_sent_arrives_though_the_peer_speaks_on)
 {
-    unsigned fds = count_fds();
+    unsigned fds = fds_count();
     send_much();
     let_qp_go();
     say_a_write();
     cr_expect_eq(iw_hears(&server, NORNIC_CM_EVENT_DISCONNECTED), 0, "the id does not wait for the peer");
     expect_all();
     say_a_write();
-    cr_expect_eq(count_fds(), fds, "it still listens");
+    cr_expect_eq(fds_count(), fds, "it still listens");
     shutdown(peer, SHUT_WR);
     cr_expect(has_fds_within(fds - 1, IWARP_CLOSE_WAIT_NS / 2));
 }

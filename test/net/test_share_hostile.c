@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Neighbours that are broken, or mean harm: what they send to a process's socket beside the table. */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,6 +19,7 @@
 #include "net/share_inner.h"
 #include "net/share_lend.h"
 #include "share_pair.h"
+#include "test/support/fds.h"
 #include "test/support/frames.h"
 
 #define LONGEST_V4 65507u
@@ -54,17 +54,6 @@ static void teardown(void)
 }
 
 TestSuite(share_hostile, .init = setup, .fini = teardown, .timeout = 60);
-
-static unsigned count_fds(void)
-{
-    unsigned count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    cr_assert_not_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
 
 /* To the first member: bytes with descriptors, as no process of ours would send them. */
 static void send_raw(const void *bytes, size_t n_bytes, int fd, unsigned fd_count)
@@ -105,7 +94,7 @@ Test(share_hostile, descriptors_that_nobody_asked_for_are_closed)
 {
     static uint8_t junk[300];
     struct net_share_taken taken;
-    unsigned before = count_fds();
+    unsigned before = fds_count();
     for (unsigned fd_count = 1; fd_count <= 8; fd_count++) {
         for (unsigned word = 0; word < 8; word++) {
             junk[0] = (uint8_t)word;
@@ -113,7 +102,7 @@ Test(share_hostile, descriptors_that_nobody_asked_for_are_closed)
             while (net_share_take(members[0], &counters, &taken, room, sizeof room))
                 cr_expect_eq(taken.arrival.payload_bytes, 0);
         }
-        cr_expect_eq(count_fds(), before, "%u at once", fd_count);
+        cr_expect_eq(fds_count(), before, "%u at once", fd_count);
     }
 }
 
@@ -212,7 +201,7 @@ Test(share_hostile, a_borrower_gets_a_socket_of_its_address_or_none)
     struct net_share_message answers[] = {{.word = NET_SHARE_SOCKET, .fd = late},
                                           {.word = NET_SHARE_SOCKET, .fd = ends[0]},
                                           {.word = NET_SHARE_SOCKET, .fd = fds[1]}};
-    unsigned before = count_fds();
+    unsigned before = fds_count();
     for (unsigned i = 0; i < 3; i++)
         send_message(&answers[i], NULL);
     int fd = net_share_borrow(members[0], &addr, 0);
@@ -222,7 +211,7 @@ Test(share_hostile, a_borrower_gets_a_socket_of_its_address_or_none)
     for (unsigned i = 0; i < 2; i++)
         send_message(&answers[i], NULL);
     cr_expect_eq(net_share_borrow(members[0], &addr, 0), -EADDRINUSE);
-    cr_expect_eq(count_fds(), before);
+    cr_expect_eq(fds_count(), before);
     close(late);
     close(ends[0]);
     close(ends[1]);

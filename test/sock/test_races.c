@@ -3,7 +3,6 @@
  * process costs that does nothing. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +21,7 @@
 
 #include "sock/stat_json.h"
 #include "test/sock/lab.h"
+#include "test/support/fds.h"
 
 #define PORT 5000
 
@@ -400,21 +400,11 @@ Test(idle, an_interface_that_is_gone_costs_nothing, .timeout = 60)
 
 /* --- the end, while threads wait --- */
 
-static unsigned open_descriptors(void)
-{
-    unsigned n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 static int stop_under_calls(void *ctx)
 {
     struct board *b = ctx;
     struct waiter accepting, reading;
-    unsigned before = open_descriptors();
+    unsigned before = fds_count();
     for (int round = 0; round < 2; round++) {
         lab_start(&b->lab, 1, NULL);
         int l = lab_listen(PORT, 16);
@@ -430,7 +420,7 @@ static int stop_under_calls(void *ctx)
         close(l);
         close(fd);
     }
-    unsigned after = open_descriptors();
+    unsigned after = fds_count();
     b->value[1] = (int)(after - before);
     return 0;
 }
