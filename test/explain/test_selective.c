@@ -56,6 +56,20 @@ Test(selective, what_a_bitmap_lacks_is_sent_again_for_it)
     story_end(&s);
 }
 
+/* The copy that is here was refused for want of a receive. What is lacking was sent since, and is not
+ * here. */
+Test(selective, the_copy_before_what_was_refused_is_another)
+{
+    struct story s;
+    begin(&s, 6);
+    story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYN_RNR << 5 | 14, 4, 0);
+    story_sack(&s, 11, 0xd0000000, KNOWN);
+    story_send(&s, 11);
+    cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->way_candidate[0], EXPLAIN_CAUSE_LOST_BEFORE);
+    story_end(&s);
+}
+
 /* A receiver that offers it to a sender which does not read it says so by a NAK as well. */
 Test(selective, a_nak_behind_it_tells_of_a_sender_that_does_not_read_it)
 {
@@ -124,8 +138,10 @@ Test(selective, the_answer_to_a_probe_lacks_what_was_sent_before_it)
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
     cr_expect_eq(why_again(&s)->trigger, answer);
     cr_expect_eq(why_again(&s)->evidence[1].number, probe);
+    cr_expect_eq(why_again(&s)->way_candidate[0], EXPLAIN_CAUSE_LOST_AFTER);
     story_send(&s, 12);
     cr_expect_eq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "%s", s.m.words);
+    cr_expect_eq(why_again(&s)->way_candidate[0], EXPLAIN_CAUSE_NONE, "of this one it says nothing");
     story_send(&s, 13);
     cr_expect_neq(why_again(&s)->cause, EXPLAIN_CAUSE_SELECTIVE_ACK, "it was sent behind the probe: %s",
                   s.m.words);

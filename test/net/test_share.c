@@ -245,6 +245,10 @@ Test(share, who_is_known_is_not_read_again)
     cr_assert_eq(pwrite(table->fd, &half, sizeof half, at), sizeof half);
     cr_expect_not(net_share_catch_up(members[0]));
     cr_expect_eq(members[0]->view.count, MEMBERS);
+    net_share_table_release(table, members[1]->slot);
+    cr_expect_not(net_share_catch_up(members[0]), "nobody is asked whether he lives");
+    cr_expect_eq(members[0]->view.count, MEMBERS);
+    cr_assert_eq(net_share_table_lease(table, members[1]->slot), 0);
     cr_expect_not(net_share_refresh(members[0]));
     cr_expect_eq(members[0]->view.count, MEMBERS);
     cr_assert_eq(net_share_table_write(table, members[1]->slot, &half), 0);
