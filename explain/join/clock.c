@@ -350,6 +350,8 @@ int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point 
     c->room_ns = -INFINITY;
     c->error_ns = 0;
     c->strays = 0;
+    double first = lesser(out_count ? out[0].x : INFINITY, back_count ? back[0].x : INFINITY);
+    c->first_ns = c->epoch_ns + (uint64_t)(int64_t)first;
     if (!out_count || !back_count) {
         fit_one_way(c, o, k);
         return 0;

@@ -138,7 +138,7 @@ static void put_clock_json(struct explain_text *out, const struct explain_clock 
                    "{\"ahead_ns\":%" PRId64
                    ",\"error_ns\":%.0f,\"drift_ppm\":%.3f,\"drift_ppm_range\":[%.3f,%.3f],"
                    "\"pieces\":%u,\"left_out\":%zu,\"one_way\":%s,\"inconsistent\":%s}",
-                   explain_clock_ahead_ns(c, c->epoch_ns), c->error_ns, c->pieces[0].drift * 1e6,
+                   explain_clock_ahead_ns(c, c->first_ns), c->error_ns, c->pieces[0].drift * 1e6,
                    c->drift_low * 1e6, c->drift_high * 1e6, c->piece_count, c->strays,
                    c->is_one_way ? "true" : "false", c->is_inconsistent ? "true" : "false");
 }
@@ -212,7 +212,7 @@ static void put_drift(struct explain_text *out, const struct explain_clock *c)
 static void put_clock(struct explain_text *out, const struct explain_clock *c)
 {
     char error[DELAY_TEXT];
-    int64_t ahead_ns = explain_clock_ahead_ns(c, c->epoch_ns);
+    int64_t ahead_ns = explain_clock_ahead_ns(c, c->first_ns);
     explain_printf(out, "B's clock is %.6f s %s A's", fabs((double)ahead_ns) / 1e9,
                    ahead_ns < 0 ? "behind" : "ahead of");
     if (c->is_one_way) {

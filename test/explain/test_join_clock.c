@@ -4,9 +4,11 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "explain/join/clock.h"
+#include "explain/join/show.h"
 #include "test/support/random.h"
 
 #define POINTS 2000
@@ -207,6 +209,21 @@ Test(clock, one_way_alone_is_said_and_the_quickest_takes_no_time)
     cr_assert_eq(explain_clock_fit(&c, out, 3, NULL, 0), 0);
     cr_expect(c.is_one_way);
     cr_expect_eq(explain_clock_ahead_ns(&c, 1000000), 500);
+}
+
+/* Half a second behind the first record of the capture, where the slope would make 50 us of it. */
+Test(clock, it_is_told_where_the_first_packet_is_that_both_have)
+{
+    const struct explain_clock_point out[] = {{5e8, 100}, {5.1e8, 1100}},
+                                     back[] = {{5e8, -100}, {5.1e8, 900}};
+    const char *const names[2] = {"a", "b"};
+    struct explain_join_summary sums = {.packets = {4, 4}};
+    struct explain_text text = {0};
+    cr_assert_eq(explain_clock_fit(&sums.clock, out, 2, back, 2), 0);
+    cr_expect_eq(sums.clock.first_ns, 500000000);
+    explain_join_sums_json(&text, &sums, names);
+    cr_expect(strstr(text.bytes, "\"ahead_ns\":0,"), "%s", text.bytes);
+    explain_text_free(&text);
 }
 
 Test(clock, times_of_the_one_are_times_of_the_other_and_back)
