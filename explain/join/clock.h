@@ -30,9 +30,10 @@ struct explain_clock {
     bool is_one_way;      /* packets went one way only: the offset is such that the quickest took no time */
     bool is_inconsistent; /* no clocks are such that every packet came after it left */
     size_t strays; /* points left out, as one line explains all others: pairs that are not the same packet */
-    double error_ns; /* the offset is known to plus or minus this from the first point to the last: what other
-                      * lines are possible, with may_stray also without a few points that lie apart from all
-                      * others. Before and behind, where a slope has nothing to hold it, it may be farther off */
+    /* The offset is known to plus or minus this from the first point to the last: what other lines are
+     * possible, with may_stray also without a few points that lie apart from all others. Before and behind,
+     * where nothing holds a slope, it may be farther off. */
+    double error_ns;
     uint64_t first_ns;            /* of the first point, by clock 0 */
     double room_ns;               /* that round trip with one piece; negative: one piece does not do */
     double drift_low, drift_high; /* every drift in between is possible */
