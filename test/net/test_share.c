@@ -3,7 +3,6 @@
 #include "net/share.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +20,6 @@
 #include "net/udp_socket.h"
 #include "roce/cm/mad.h"
 #include "share_pair.h"
-#include "test/support/netns.h"
 
 #define MEMBERS 5
 
@@ -149,8 +147,8 @@ Test(share, who_leaves_costs_the_others_nothing)
     cr_expect_eq(passed, 0);
 }
 
-/* Another process at the address, which waits to be killed; `is_far`: in a network namespace of its own. */
-static pid_t start(bool is_far)
+/* Another process at the address, which waits to be killed. */
+static pid_t start(void)
 {
     int ready[2];
     char byte;
@@ -164,8 +162,6 @@ static pid_t start(bool is_far)
                 close(fds[i]);
                 net_share_table_close(&members[i]->table);
             }
-        if (is_far)
-            netns_loopback();
         join(1);
         if (write(ready[1], "", 1) != 1)
             _exit(1);
@@ -177,12 +173,6 @@ static pid_t start(bool is_far)
     return pid;
 }
 
-static void stop(pid_t pid)
-{
-    cr_assert_eq(kill(pid, SIGKILL), 0);
-    cr_assert_eq(waitpid(pid, NULL, 0), pid);
-}
-
 /* Two processes are killed, and nobody sees in which order. */
 Test(share, the_dead_are_found_and_buried)
 {
@@ -190,7 +180,7 @@ Test(share, the_dead_are_found_and_buried)
     leave(1);
     leave(3);
     for (unsigned k = 0; k < 2; k++)
-        pids[k] = start(false);
+        pids[k] = start();
     join(1);
     join(3);
     settle();
@@ -203,35 +193,6 @@ Test(share, the_dead_are_found_and_buried)
     settle();
     cr_expect_eq(members[0]->view.count, MEMBERS);
     expect_right();
-}
-
-/* Tables and sockets of other namespaces than this one. */
-static unsigned foreign_names(void)
-{
-    const char *own = strrchr(members[0]->table.path, '/') + 1;
-    unsigned count = 0;
-    DIR *dir = opendir(share_dir_path());
-    cr_assert_not_null(dir);
-    for (const struct dirent *e; (e = readdir(dir));)
-        count += e->d_name[0] != '.' && strncmp(e->d_name, own, strlen(own)) != 0;
-    closedir(dir);
-    return count;
-}
-
-/* Who comes to any namespace removes it, and leaves what those have who live. */
-Test(share, what_the_dead_of_another_namespace_left_goes)
-{
-    netns_need();
-    pid_t dies = start(true), lives = start(true);
-    stop(dies);
-    cr_expect_eq(foreign_names(), 6);
-    leave(1);
-    join(1);
-    cr_expect_eq(foreign_names(), 3);
-    stop(lives);
-    leave(1);
-    join(1);
-    cr_expect_eq(foreign_names(), 0);
 }
 
 /* Half a record would not be taken: the one that is known is not read, by who looks for what is new, nor by
