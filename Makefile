@@ -13,7 +13,12 @@ CLANG   ?= clang
 SAN     ?=
 PREFIX  ?= /usr/local
 prefix  ?= $(PREFIX)
+bindir  ?= $(prefix)/bin
 libdir  ?= $(prefix)/lib
+includedir ?= $(prefix)/include
+datadir ?= $(prefix)/share
+mandir  ?= $(datadir)/man
+INSTALL ?= install
 empty   :=
 comma   := ,
 BUILD   ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
@@ -22,17 +27,21 @@ Q       := $(if $(filter 1,$(V)),,@)
 silent  := $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS)))
 say      = @$(if $(silent),:,printf '  %-8s %s\n' $(1) $(2))
 
-# warnings are errors for who works on it, not for who installs it with a compiler of next year
-WERROR  ?= $(if $(filter install,$(MAKECMDGOALS)),0,$(if $(wildcard .git),1,0))
-WARN    := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -Wshadow -Wpointer-arith \
+# CI sets WERROR=1. Elsewhere a newer compiler or header may warn, and the build still succeeds.
+WERROR  ?= 0
+werror  := $(if $(filter 1,$(WERROR)),-Werror)
+WARN    := -Wall -Wextra $(werror) -Wshadow -Wpointer-arith \
            -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS  ?= -O2 -g
-CPPFLAGS := -iquote . -iquote $(BUILD)
+# CPPFLAGS, CFLAGS and LDFLAGS belong to the user. Each ALL_ variable adds them to the flags that the build needs.
+ALL_CPPFLAGS := -iquote . -iquote $(BUILD) $(CPPFLAGS)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 # nobody takes the place of a function of the library, so calls inside a file may be inlined though it is -fPIC
-ALL_CFLAGS := -std=gnu17 $(WARN) $(CPPFLAGS) -fPIC -fno-semantic-interposition -fno-strict-aliasing -pthread \
+ALL_CFLAGS := -std=gnu17 $(WARN) $(ALL_CPPFLAGS) -fPIC -fno-semantic-interposition -fno-strict-aliasing -pthread \
               $(CFLAGS) $(SANFLAGS)
-TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS) -I.
+# for a program that is compiled in one step, as its reader would
+STANDALONE  := $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS)
+TIDY_CFLAGS := -std=gnu17 $(ALL_CPPFLAGS) -I.
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
@@ -79,7 +88,12 @@ $(BUILD)/libnornic.so: $(LIB_OBJ) nornic.map
 # their names stand in version nodes, as programs ask for them; whatever else is inside stays there. A program that
 # unloads them keeps their code (nodelete): threads of devices that are open run in it
 .PHONY: verbs
-verbs: $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
+VERBS_NAMES := libibverbs librdmacm
+verbs: $(VERBS_NAMES:%=$(BUILD)/lib/%.so.1) $(VERBS_NAMES:%=$(BUILD)/lib/%.so)
+
+# NCCL and others open the library by the linker's name, without the version
+$(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
+	$(Q)ln -sf $(<F) $@
 
 $(BUILD)/lib/libibverbs.so.1: $(VERBS_OBJ) $(BUILD)/libnornic.a verbs/libibverbs.map
 	$(call say,LD,$@)
@@ -124,7 +138,7 @@ $(BUILD)/.deps:
 # --- the BPF programs: XDP steering, the filter of packet sockets, SMC-R's TCP option ---
 $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
-	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
+	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall $(werror) -iquote . \
 	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. \
 	    -fdebug-compilation-dir=. -MMD -MP -c -o $@ $<
 
@@ -197,7 +211,7 @@ deps: ## install the Debian packages that are missing (as root)
 	@test/tools/deps.sh build test tools
 
 # programs of the verbs ABI, which know nothing of nornic: linked with the two libraries as any other is
-VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,crowd hostile unload)
+VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,crowd hostile open_by_name unload)
 $(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/%.o | verbs
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
@@ -210,7 +224,7 @@ tests: $(TEST_BIN) $(EXPLAIN_TRUTH) $(TEST_PROGRAMS) examples ## build the test 
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 $(BUILD)/examples/%: examples/%.c $(BUILD)/libnornic.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=c17 $(WARN) $(CFLAGS) $(SANFLAGS) -MMD -MP -I. -o $@ $< \
+	$(Q)mkdir -p $(@D) && $(CC) -std=c17 $(STANDALONE) -MMD -MP -I. -o $@ $< \
 	    $(BUILD)/libnornic.a $(ALL_LDFLAGS) $(LIBS)
 
 .PHONY: examples
@@ -220,18 +234,18 @@ examples: $(EXAMPLES) ## build the examples, build/examples/NAME
 SMCTALK := $(BUILD)/test/interop/smctalk
 $(SMCTALK): test/interop/smctalk.c $(BUILD)/libnornic.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) $(SANFLAGS) -DNORNIC_SOCKETS -MMD -MP -I. -o $@ $< \
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(STANDALONE) -DNORNIC_SOCKETS -MMD -MP -I. -o $@ $< \
 	    $(BUILD)/libnornic.a $(ALL_LDFLAGS) $(LIBS)
 # and over the C library's, for `nornic run --smc`
 $(SMCTALK)-tcp: test/interop/smctalk.c
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(STANDALONE) -MMD -MP -o $@ $<
 
 # test/interop/crossing.c, a program of librdmacm; the guest has it too
 CROSSING := $(BUILD)/test/interop/crossing
 $(CROSSING): test/interop/crossing.c
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -o $@ $< -lrdmacm -libverbs
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(STANDALONE) -MMD -MP -o $@ $< -lrdmacm -libverbs
 
 # without root the tools stay optional: what needs them is skipped, and counted
 test: ## install packages (as root), build, run every test
@@ -288,6 +302,11 @@ verbs-test: ## UCX, MPI, perftest, fio, tgt, ... over build/lib (root installs t
 	@test/tools/deps.sh build verbs
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@test/verbs/programs/run
+
+.PHONY: distro-test
+distro-test: ## build and test in a Debian 13 root, with its own rdma-core and perftest (as root)
+	@test/tools/deps.sh distro
+	@test/distro/run
 
 .PHONY: preload-test
 preload-test: all ## programs for TCP sockets by SMC-R (root installs them)
@@ -358,37 +377,40 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@bench/plots
 
 # --- installing it ---
-DEST := $(DESTDIR)$(prefix)
-LIB  := $(DESTDIR)$(libdir)
-# apart from the distribution's, in whose place they are only where LD_LIBRARY_PATH says so; `nornic run` looks there
-VERBS_LIB := $(DEST)/lib/nornic
+BIN_DIR     := $(DESTDIR)$(bindir)
+LIB_DIR     := $(DESTDIR)$(libdir)
+DATA_DIR    := $(DESTDIR)$(datadir)
+MAN1_DIR    := $(DESTDIR)$(mandir)/man1
+INCLUDE_DIR := $(DESTDIR)$(includedir)/nornic
+# A folder apart from the distribution's libraries: LD_LIBRARY_PATH puts it first, and `nornic run` finds it.
+VERBS_DIR   := $(LIB_DIR)/nornic
 # The headers of the rooms stand below nornic/ there, and include each other by that.
-INSTALLED_HEADERS := $(patsubst %,$(DEST)/include/nornic/%,$(PUBLIC_HEADERS:nornic/%=%))
+INSTALLED_HEADERS := $(patsubst %,$(INCLUDE_DIR)/%,$(PUBLIC_HEADERS:nornic/%=%))
 # where shells look for completions; bash wants the name of the command alone
 BASH_COMPLETION := bash-completion/completions/nornic.bash
 COMPLETIONS     := $(BASH_COMPLETION) zsh/site-functions/_nornic fish/vendor_completions.d/nornic.fish
 .PHONY: install uninstall
-install: all $(BUILD)/libnornic.so ## command, library, headers, man page, completions into DESTDIR and PREFIX
-	$(Q)install -d $(DEST)/{bin,share/man/man1} $(LIB)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
-	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
-	$(Q)install -m644 $(BUILD)/libnornic.a $(LIB)/
-	$(Q)install -m755 $(BUILD)/libnornic.so $(LIB)/libnornic.so.$(VERSION)
-	$(Q)ln -sf libnornic.so.$(VERSION) $(LIB)/libnornic.so.0
-	$(Q)ln -sf libnornic.so.0 $(LIB)/libnornic.so
-	$(Q)install -Dm755 -t $(VERBS_LIB) $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1 \
-	    $(BUILD)/lib/libnornic-sockets.so
+install: all $(BUILD)/libnornic.so ## command, libraries, headers, man page, completions into DESTDIR and PREFIX
+	$(Q)$(INSTALL) -d $(BIN_DIR) $(MAN1_DIR) $(LIB_DIR)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
+	$(Q)$(INSTALL) -m755 $(BUILD)/nornic $(BIN_DIR)/nornic
+	$(Q)$(INSTALL) -m644 $(BUILD)/libnornic.a $(LIB_DIR)/
+	$(Q)$(INSTALL) -m755 $(BUILD)/libnornic.so $(LIB_DIR)/libnornic.so.$(VERSION)
+	$(Q)ln -sf libnornic.so.$(VERSION) $(LIB_DIR)/libnornic.so.0
+	$(Q)ln -sf libnornic.so.0 $(LIB_DIR)/libnornic.so
+	$(Q)$(INSTALL) -Dm755 -t $(VERBS_DIR) $(VERBS_NAMES:%=$(BUILD)/lib/%.so.1) $(BUILD)/lib/libnornic-sockets.so
+	$(Q)$(foreach n,$(VERBS_NAMES),ln -sf $(n).so.1 $(VERBS_DIR)/$(n).so &&) true
 	$(Q)$(foreach h,$(PUBLIC_HEADERS),sed -E 's|^#include "(nornic/)?(.*)"|#include <nornic/\2>|' $(h) | \
-	    install -m644 /dev/stdin $(DEST)/include/nornic/$(h:nornic/%=%) &&) true
-	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@LIBDIR@|$(libdir)|; s|@VERSION@|$(VERSION)|' nornic.pc.in \
-	    > $(LIB)/pkgconfig/nornic.pc
-	$(Q)install -m644 docs/nornic.1 $(DEST)/share/man/man1/nornic.1
-	$(Q)$(foreach c,$(COMPLETIONS),install -Dm644 docs/completion/$(notdir $(c)) $(DEST)/share/$(c) &&) true
-	$(Q)mv $(DEST)/share/$(BASH_COMPLETION) $(DEST)/share/$(basename $(BASH_COMPLETION))
+	    $(INSTALL) -m644 /dev/stdin $(INCLUDE_DIR)/$(h:nornic/%=%) &&) true
+	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@LIBDIR@|$(libdir)|; s|@INCLUDEDIR@|$(includedir)|; s|@VERSION@|$(VERSION)|' \
+	    nornic.pc.in > $(LIB_DIR)/pkgconfig/nornic.pc
+	$(Q)$(INSTALL) -m644 docs/nornic.1 $(MAN1_DIR)/nornic.1
+	$(Q)$(foreach c,$(COMPLETIONS),$(INSTALL) -Dm644 docs/completion/$(notdir $(c)) $(DATA_DIR)/$(c) &&) true
+	$(Q)mv $(DATA_DIR)/$(BASH_COMPLETION) $(DATA_DIR)/$(basename $(BASH_COMPLETION))
 
 uninstall: ## remove what install put there
-	$(Q)rm -f $(DEST)/bin/nornic $(LIB)/libnornic.{a,so,so.0,so.$(VERSION)} $(LIB)/pkgconfig/nornic.pc
-	$(Q)rm -rf $(DEST)/include/nornic $(VERBS_LIB) $(DEST)/share/man/man1/nornic.1
-	$(Q)rm -f $(addprefix $(DEST)/share/,$(COMPLETIONS) $(basename $(BASH_COMPLETION)))
+	$(Q)rm -f $(BIN_DIR)/nornic $(LIB_DIR)/libnornic.{a,so,so.0,so.$(VERSION)} $(LIB_DIR)/pkgconfig/nornic.pc
+	$(Q)rm -rf $(INCLUDE_DIR) $(VERBS_DIR) $(MAN1_DIR)/nornic.1
+	$(Q)rm -f $(addprefix $(DATA_DIR)/,$(COMPLETIONS) $(basename $(BASH_COMPLETION)))
 
 # --- tidying ---
 .PHONY: format clean print-%

@@ -3,6 +3,7 @@
  * SMC-R (cli/run/smc.h). What it is told goes by the environment, so that its children have it, too; what it
  * looks for in files, a view of them has (docs/verbs.md). */
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,44 @@ struct settings {
     struct cli_words program;
 };
 
-/* Where the libraries are, seen from the command: in the tree where it was built, and installed. */
-static const char *const places[] = {"lib", "../lib/nornic"};
+/* The folders that may hold the libraries, from the command's own folder: the build directory, then `libdir`
+ * of an installation, also where its name has an architecture (lib64, lib/x86_64-linux-gnu). Each is a
+ * pattern of glob(). */
+static const char *const places[] = {"lib", "../lib*/nornic", "../lib*/*/nornic"};
 
-/* The directory with the libraries. CLI_OK or CLI_ERROR. */
+/* Copies `path` to `out` as a pattern of glob() that matches this path alone. */
+static void quote_path(const char *path, char out[2 * PATH_MAX])
+{
+    for (; *path; path++) {
+        if (strchr("*?[\\", *path))
+            *out++ = '\\';
+        *out++ = *path;
+    }
+    *out = '\0';
+}
+
+/* Finds the first folder that matches `pattern` below `self` and holds libibverbs.so.1. `out` gets its
+ * absolute path. Returns false where there is none. */
+static bool find_below(const char *self, const char *pattern, char out[PATH_MAX])
+{
+    char quoted[2 * PATH_MAX], file[3 * PATH_MAX];
+    glob_t found;
+    quote_path(self, quoted);
+    snprintf(file, sizeof file, "%s/%s/libibverbs.so.1", quoted, pattern);
+    bool is_here = glob(file, 0, NULL, &found) == 0;
+    if (is_here) {
+        char *name = found.gl_pathv[0];
+        *strrchr(name, '/') = '\0';
+        is_here = realpath(name, out) != NULL;
+    }
+    globfree(&found);
+    return is_here;
+}
+
+/* Finds the folder with the libraries. `out` gets its absolute path. Returns CLI_OK or CLI_ERROR. */
 static int find_libraries(char out[PATH_MAX])
 {
-    char self[PATH_MAX - 64], file[PATH_MAX];
+    char self[PATH_MAX - 64];
     ssize_t bytes = readlink("/proc/self/exe", self, sizeof self - 1);
     if (bytes < 0)
         return cli_fail("cannot find out where this command is: %s", strerror(errno));
@@ -41,15 +73,12 @@ static int find_libraries(char out[PATH_MAX])
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
-    for (unsigned i = 0; i < array_len(places); i++) {
-        snprintf(file, sizeof file, "%s/%s/libibverbs.so.1", self, places[i]);
-        if (access(file, R_OK) != 0)
-            continue;
-        *strrchr(file, '/') = '\0';
-        return realpath(file, out) ? CLI_OK : cli_fail("%s: %s", file, strerror(errno));
-    }
-    return cli_fail("no libibverbs.so.1 is in %s/%s or %s/%s: build it (make), or install it (make install)",
-                    self, places[0], self, places[1]);
+    for (unsigned i = 0; i < array_len(places); i++)
+        if (find_below(self, places[i], out))
+            return CLI_OK;
+    return cli_fail("no libibverbs.so.1 is below %s in %s, %s or %s: build it (make), or install it (make "
+                    "install)",
+                    self, places[0], places[1], places[2]);
 }
 
 /* Before what is there already. */

@@ -24,6 +24,7 @@ fi
 veth_make 4200 || { notok veth "cannot make a veth pair"; exit 1; }
 chmod 711 "$tmp"
 here="${in_a[*]}"
+build=$(realpath "${BUILD:-build}")
 
 # says NAME STATUS PATTERN: of what run() ran
 says() {
@@ -87,6 +88,22 @@ says stat_of_the_client 0 "nornic: nornic0 of ibv_rc_pingpong (process "
 finish
 if [ "$server_rc" = 0 ] && [[ $server_err =~ tx_pkts\ [1-9][0-9]* ]]; then ok stat_of_the_server
 else notok stat_of_the_server "$server_rc: $server_err"; fi
+
+# A program that opens the library by the linker's name gets nornic's, although the distribution's stands in the
+# loader's folders. So does a program that is linked by -L and -l.
+cp "$build/test/verbs/programs/open_by_name" "$tmp/" && chmod 755 "$tmp/open_by_name"
+for name in libibverbs.so librdmacm.so libibverbs.so.1 librdmacm.so.1; do
+    run $here "${as_nobody[@]}" "$nornic" run --port udp:10.77.0.1 -- "$tmp/open_by_name" $name
+    says "opened_as_$name" 0 "$name: nornic0"
+done
+printf '#include <infiniband/verbs.h>\n#include <stdio.h>\nint main(void)\n{\n    int n = 0;\n%s' \
+    '    ibv_get_device_list(&n);
+    printf("%d devices\n", n);
+}
+' >"$tmp/linked.c"
+run gcc -o "$tmp/linked" "$tmp/linked.c" -L"$build/lib" -Wl,-rpath,"$build/lib" -libverbs
+run $here env NORNIC_PORT=udp:10.77.0.1 "$tmp/linked"
+says linked_by_name 0 "1 devices"
 
 # where no namespace may be made: who has no rights, inside a namespace whose limit is none
 none=(unshare --user --map-root-user sh -c

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the Debian packages of the groups named (build, test, tools, interop, verbs, preload), as far as they are
-# missing.
+# Installs the Debian packages of the groups named (build, test, tools, interop, verbs, preload, distro), as far as they
+# are missing.
 #   deps.sh GROUP...          as root: installs; otherwise: names what is missing and exits 2
 #   deps.sh --check GROUP...  only says what is missing: exits 2 if anything is
+#   deps.sh --list GROUP...   prints the packages, with commas between them
 set -euo pipefail
 
 build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
@@ -17,13 +18,15 @@ interop="gcc libc6-dev libmnl-dev linux-libc-dev qemu-system-x86 busybox-static 
 verbs="ucx-utils libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev python3-mpi4py python3-numpy hpcc
        ibverbs-utils rdmacm-utils perftest qperf fio tgt libiscsi-dev e2fsprogs tshark qemu-system-x86 libgloo-dev
        dapl2-utils g++ python3 util-linux"
+distro="mmdebstrap util-linux iproute2"
 preload="iperf3 socat curl nginx-light redis-server redis-tools memcached openssh-server openssh-client
          openssh-sftp-server postgresql nodejs python3 default-jdk-headless xz-utils"
 
-check=
+check= list=
 [ "${1:-}" = --check ] && { check=1; shift; }
-[ $# -gt 0 ] || { echo "deps.sh: name a group: build, test, tools, interop, verbs or preload" >&2; exit 2; }
-if ! command -v dpkg-query >/dev/null; then
+[ "${1:-}" = --list ] && { list=1; shift; }
+[ $# -gt 0 ] || { echo "deps.sh: name a group: build, test, tools, interop, verbs, preload or distro" >&2; exit 2; }
+if [ -z "$list" ] && ! command -v dpkg-query >/dev/null; then
     [ -n "$check" ] || echo "deps: no dpkg here; install by hand what test/tools/deps.sh lists" >&2
     exit 0
 fi
@@ -31,10 +34,14 @@ fi
 wanted=
 for group in "$@"; do
     case $group in
-    build | test | tools | interop | verbs | preload) wanted+=" ${!group}" ;;
-    *) echo "deps.sh: no group '$group'; there are build, test, tools, interop, verbs, preload" >&2 && exit 2 ;;
+    build | test | tools | interop | verbs | preload | distro) wanted+=" ${!group}" ;;
+    *) echo "deps.sh: no group '$group'; there are build, test, tools, interop, verbs, preload, distro" >&2 && exit 2 ;;
     esac
 done
+if [ -n "$list" ]; then
+    echo $wanted | tr ' ' ','
+    exit 0
+fi
 here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' | awk '$1 == "ii" { print $2 }' | sort -u)
 missing=$(comm -13 <(printf '%s\n' "$here") <(printf '%s\n' $wanted | sort -u) | paste -sd' ')
 
