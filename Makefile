@@ -207,8 +207,8 @@ $(SERVICE_PEER): $(BUILD)/test/service_peer/peer.o $(BORROW_OBJ)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 .PHONY: deps tests test check
-deps: ## install the Debian packages that are missing (as root)
-	@test/tools/deps.sh build test tools
+deps: ## install the Debian packages that a build needs (as root)
+	@test/tools/deps.sh build
 
 # programs of the verbs ABI, which know nothing of nornic: linked with the two libraries as any other is
 VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,crowd hostile open_by_name unload)

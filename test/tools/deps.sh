@@ -48,10 +48,10 @@ missing=$(comm -13 <(printf '%s\n' "$here") <(printf '%s\n' $wanted | sort -u) |
 if [ -z "$missing" ]; then
     [ -n "$check" ] || echo "deps: everything of $* is here"
 elif [ -n "$check" ]; then
-    echo "Packages are missing: $missing. Run 'make deps' as root." >&2
+    echo "Packages are missing: $missing. As root: apt-get install $missing" >&2
     exit 2
 elif [ "$(id -u)" != 0 ]; then
-    echo "deps: missing, and only root can install: $missing. Run 'make deps' as root." >&2
+    echo "deps: packages are missing, and only root can install them: apt-get install $missing" >&2
     exit 2
 else
     echo "deps: installing $missing"
