@@ -4,7 +4,7 @@
  * save what the engine and the port pay for a frame. Time is the processor's, which other work on the machine
  * does not use up. Each repetition measures both, one right after the other; the figures are medians, the
  * ratio that of the pairs.
- * */
+ */
 #define _GNU_SOURCE /* program_invocation_short_name */
 #include "bench/pair.h"
 #include "net/memory.h"

@@ -215,7 +215,7 @@ int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp)
 }
 
 /* What the engine takes for granted: the queue pair is of its device, or the program names it by number only.
- * */
+ */
 static bool is_of_device(const struct nornic_cm_id *id, const struct nornic_qp *qp)
 {
     return !qp || qp->dev == id->cm->dev;

@@ -68,7 +68,7 @@ int host_cm_resolve_route(struct host_cm_id *id);
 
 /* As roce_cm_listen(): requests for `port` (0: a free one) of `addr` (NULL: of all addresses). -EADDRINUSE
  * also where another process on the interface listens to it. Called in the network namespace of the device.
- * */
+ */
 int host_cm_listen(struct host_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
 
 /* After ROUTE_RESOLVED. The rest is as roce_cm_connect() has it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LLDP (IEEE 802.1AB) and what DCBX says in it (IEEE 802.1Q, annex D; of 2011, not the older "CEE"):
  * which priorities are lossless, how traffic classes share the link, which application takes which priority.
- * */
+ */
 #ifndef NORNIC_NET_LLDP_H
 #define NORNIC_NET_LLDP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* /proc/net/udp and udp6 list the sockets of the namespace, each with its owner and inode (proc(5)); the
  * descriptors of a process name their inodes. Addresses stand there as 32-bit words in the machine's order.
- * */
+ */
 #include "net/udp_owner.h"
 
 #include <ctype.h>

@@ -63,7 +63,7 @@ bool rdma_recv_scatter(struct rdma_qp *qp, uint32_t offset, const uint8_t *src, 
 uint8_t *rdma_recv_piece(struct rdma_qp *qp, uint32_t offset, uint32_t *n_bytes);
 
 /* Completes the held WQE with `wc`: wr_id and qp_num are filled here. `is_solicited`: the message had SE = 1.
- * */
+ */
 void rdma_recv_complete(struct rdma_qp *qp, struct nornic_wc *wc, bool is_solicited);
 /* The message came to nothing. If a WQE is held, it is the next message's again; an SRQ takes none back, so
  * there it completes with `srq_status` (ROCE-UC-4, UD-7). */

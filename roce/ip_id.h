@@ -18,7 +18,7 @@
  * to send few identifications gives most of it back: nornic's udp port sends 0 to 63 (ROCE_OWN_IP_IDS), its
  * place in a train, so that 26 bits remain; soft-RoCE and adapters count through all of them. Therefore each
  * peer is held to what it is seen to do (roce_ip_id_admit()). IPv6 has no identification and loses nothing.
- * */
+ */
 #ifndef NORNIC_ROCE_IP_ID_H
 #define NORNIC_ROCE_IP_ID_H
 

@@ -12,7 +12,7 @@
  * stretched over what came since, so a burst costs one. A READ's data is fetched only when its packet is
  * built. The queue is as large as what a peer may have outstanding (max_dest_rd_atomic) can need; a packet
  * whose answer finds no room is treated as lost.
- * */
+ */
 #include "base/base.h"
 #include "roce/responder.h"
 

@@ -9,7 +9,7 @@
  * is the first packet of the next run. So the packets of a run are those that would have left one by one, in
  * that order. In the middle of a long message nothing is left to decide for a while: what may go as well is
  * then added at once (roce_run_count_on()).
- * */
+ */
 #ifndef NORNIC_ROCE_RUN_H
 #define NORNIC_ROCE_RUN_H
 

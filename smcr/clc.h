@@ -118,7 +118,7 @@ bool smcr_clc_is_defined(const struct smcr_clc_accept *accept, bool is_first_con
  * version 1. */
 size_t smcr_clc_build_proposal(uint8_t *out, const struct smcr_clc_proposal *proposal);
 /* `type`: SMCR_CLC_ACCEPT or SMCR_CLC_CONFIRM, of the version of its terms; room for SMCR_CLC2_ACCEPT_BYTES.
- * */
+ */
 size_t smcr_clc_build_accept(uint8_t *out, enum smcr_clc_type type, const struct smcr_clc_accept *accept);
 /* Room for SMCR_DECLINE2_BYTES. */
 size_t smcr_clc_build_decline(uint8_t *out, const struct smcr_clc_decline *decline);

@@ -15,7 +15,7 @@ static inline uint32_t smcr_cursor_start(uint8_t version)
 }
 
 /* An offset into an element of `elem_bytes`, start..elem_bytes - 1, and how often it came round, modulo 2^16.
- * */
+ */
 struct smcr_cursor {
     uint32_t offset_bytes;
     uint16_t wrap;

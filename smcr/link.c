@@ -52,7 +52,7 @@ void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, con
 /* --- making one --- */
 
 /* SMCR-QP-04. With the shifted ADD LINK a PSN whose low half is zero could not be told from our layout (A5).
- * */
+ */
 static uint32_t draw_psn(struct smcr *smcr)
 {
     uint32_t psn;

@@ -2,7 +2,7 @@
 /* What steps have left is done here, and only here: connections move and end, links go down and are freed,
  * groups end and are freed, the application's TCP connections are reset. smcr/effects.h says what each effect
  * means.
- * */
+ */
 #include "smcr/progress.h"
 
 #include <errno.h>

@@ -59,7 +59,7 @@ struct smcr_interop {
 #define SMCR_MAX_EIDS        4  /* as many as Linux keeps */
 #define SMCR_MIN_GROUP_CONNS 16
 /* A user-defined enterprise id from text: 1 to 32 of A-Z 0-9 . and -, a letter or digit first. 0 or -EINVAL.
- * */
+ */
 int smcr_eid_parse(const char *text, uint8_t out[SMCR_EID_LEN]);
 
 /* Zero means the default where one is named. */

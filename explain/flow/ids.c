@@ -5,7 +5,7 @@
  * that must not be fragmented may have any identification (RFC 6864), so some send 0, some number the packets
  * of a train from 0, some draw it. So that it counts is learned before anything is concluded from it: a
  * counter rises by one a packet or more, whatever the network does to their order, and no number comes twice.
- * */
+ */
 #include "explain/flow/ids.h"
 
 #include "net/train.h"

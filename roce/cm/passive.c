@@ -55,7 +55,7 @@ struct request {
 };
 
 /* The addresses of the first path: ROCE-CM-44; LIDs are not looked at (ROCE-CM-40). Returns a reason, or 0.
- * */
+ */
 static uint16_t judge_path(const struct roce_cm *cm, const struct roce_cm_path *path,
                            const struct roce_cm_req *req, struct request *r)
 {

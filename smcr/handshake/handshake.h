@@ -21,7 +21,7 @@ void smcr_handshake_refused(struct smcr_conn *conn, uint64_t now_ns);
 /* SMCR_CONN_RMB: its RMB can be told to the peer now, or never will (SMCR-SC-02, SC-04). */
 void smcr_handshake_rmb(struct smcr_conn *conn, uint64_t now_ns);
 /* SMCR_CONN_CONTACT: the first contact that it waits for is over: the message that waits is looked at again.
- * */
+ */
 void smcr_handshake_resume(struct smcr_conn *conn, uint64_t now_ns);
 /* SMCR_GROUP_CONTACT: the LLC part of a first contact has ended, as group->contact says; what waited for the
  * group goes on (SMCR-FC-21). But for OK the group ends. */

@@ -64,7 +64,7 @@ void smcr_llc_build_delete_all(uint8_t *message, uint32_t reason, bool orderly);
 void smcr_llc_build_delete_rsp(uint8_t *message, uint8_t number, uint32_t reason);
 void smcr_llc_build_test_link(uint8_t *message, const uint8_t user_data[16]);
 /* Each notes in the exchange what its response will repeat: the first message of `x`, the next, DELETE RKEY.
- * */
+ */
 void smcr_llc_build_confirm_rkey(uint8_t *message, struct smcr_llc_rkey *x);
 void smcr_llc_build_rkey_cont(uint8_t *message, struct smcr_llc_rkey *x);
 void smcr_llc_build_delete_rkey(uint8_t *message, struct smcr_llc_rkey *x);

@@ -306,7 +306,7 @@ static unsigned reqs_after_mra(uint8_t code, uint64_t ns)
 }
 
 /* A peer asks for patience: it gets no less than without (4.8 s), and no more than we ask of others (69 s).
- * */
+ */
 Test(loss, ROCE_CM_34_patience_has_bounds)
 {
     cr_expect_eq(reqs_after_mra(0, 4 * NS_PER_S), 1, "an MRA of 4 us shortened the wait");

@@ -50,7 +50,7 @@ Test(teardown, dreq_and_drep_end_a_connection)
 }
 
 /* A DREQ that comes again has lost its DREP; a peer that counts its tries has another transaction id by now.
- * */
+ */
 Test(teardown, ROCE_CM_16_a_repeated_dreq_is_answered_by_its_own_transaction)
 {
     struct cm_net *net = cm_net_create(&plain);

@@ -507,7 +507,7 @@ Test(run, damaged_trains_are_judged_as_their_packets_alone)
 }
 
 /* Trains have none (net/port.h). One that is there and fits the first packet says nothing about the others.
- * */
+ */
 Test(run, udp_checksum_is_judged_with_each_packet)
 {
     static const enum roce_rx_verdict verdicts[] = {ROCE_RX_TAKEN, ROCE_RX_DROP_UDP, ROCE_RX_DROP_UDP};

@@ -178,7 +178,7 @@ static unsigned draw_burst(struct sim *sim)
 }
 
 /* What a buffer may take: of a port with trains any number of packets, and sometimes too few bytes for them.
- * */
+ */
 static void offer(struct sim *sim, struct net_frame *buf)
 {
     buf->seg_bytes = buf->train_pkts = 0;

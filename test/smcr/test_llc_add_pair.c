@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Links that two instances add to their group when ports come: SMCR section 11.1, REC-30, ARC-11 to ARC-19.
- * */
+ */
 #include <criterion/criterion.h>
 
 #include "smcr/conn/conn.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The LLC part of a first contact, against a peer that goes wrong at each step: SMCR-FC-09 to FC-19, REC-04.
- * */
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -241,7 +241,7 @@ Test(xdp_open, a_packet_port_and_a_program_refuse_each_other)
 }
 
 /* What is missing there is CAP_BPF; the limit of locked memory, which the kernel complains of first, is not.
- * */
+ */
 static int open_in_user_namespace(void)
 {
     struct net_port *port;
