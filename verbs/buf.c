@@ -10,15 +10,12 @@
 #include "verbs/newer.h"
 #include "verbs/object.h"
 
-/* `lock` of the context guards `users` and `is_freed`. */
 struct verbs_buf {
     struct ibv_pd *pd; /* of ibv_alloc_buf() */
-    struct verbs_context_own *own;
     void *addr;
-    size_t len_bytes; /* as asked for */
-    size_t map_bytes; /* whole pages */
-    unsigned users;   /* regions */
-    bool is_freed;    /* by the program */
+    size_t len_bytes;  /* as asked for */
+    size_t map_bytes;  /* whole pages */
+    atomic_uint users; /* regions, and the program's handle */
 };
 
 /* --- the buffer --- */
@@ -45,41 +42,26 @@ void *verbs_alloc_buf(struct ibv_pd *pd, size_t bytes, struct verbs_buf **out)
         return verbs_fail_null(ENOMEM, "alloc_buf: no memory for %zu bytes", bytes);
     }
     buf->pd = pd;
-    buf->own = verbs_own(pd->context);
     buf->addr = addr;
     buf->len_bytes = bytes;
     buf->map_bytes = map_bytes;
+    atomic_init(&buf->users, 1);
     *out = buf;
     return addr;
 }
 
-static void destroy(struct verbs_buf *buf)
+void verbs_buf_release(struct verbs_buf *buf)
 {
+    if (atomic_fetch_sub(&buf->users, 1) > 1)
+        return;
     munmap(buf->addr, buf->map_bytes);
     verbs_object_free(VERBS_BUF, buf);
 }
 
 void verbs_free_buf(struct verbs_buf *buf)
 {
-    if (verbs_object_claim(VERBS_BUF, buf))
-        return;
-    struct verbs_context_own *own = buf->own;
-    pthread_mutex_lock(&own->lock);
-    buf->is_freed = true;
-    bool is_unused = !buf->users;
-    pthread_mutex_unlock(&own->lock);
-    if (is_unused)
-        destroy(buf);
-}
-
-void verbs_buf_release(struct verbs_buf *buf)
-{
-    struct verbs_context_own *own = buf->own;
-    pthread_mutex_lock(&own->lock);
-    bool is_last = !--buf->users && buf->is_freed;
-    pthread_mutex_unlock(&own->lock);
-    if (is_last)
-        destroy(buf);
+    if (!verbs_object_claim(VERBS_BUF, buf))
+        verbs_buf_release(buf);
 }
 
 int verbs_export_buf_dmabuf_fd(struct verbs_buf *buf)
@@ -107,9 +89,7 @@ static int acquire_buf(struct ibv_pd *pd, const struct verbs_mr_init_attr *attr)
         return verbs_fail(EINVAL,
                           "reg_mr_ex: %zu bytes at %p are not of the domain's buffer at %p, %zu bytes",
                           attr->length, attr->addr, buf->addr, buf->len_bytes);
-    pthread_mutex_lock(&buf->own->lock);
-    buf->users++;
-    pthread_mutex_unlock(&buf->own->lock);
+    atomic_fetch_add(&buf->users, 1);
     return 0;
 }
 
@@ -141,14 +121,14 @@ struct ibv_mr *verbs_reg_mr_ex(struct ibv_pd *pd, const struct verbs_mr_init_att
         .iova = has(attr, VERBS_REG_MR_IOVA) ? attr->iova : (uintptr_t)attr->addr,
         .access = (uint32_t)attr->access,
     };
-    struct verbs_buf *buf = has(attr, VERBS_REG_MR_BUF) ? attr->buf : NULL;
-    if (buf && acquire_buf(pd, attr))
+    bool is_of_buf = has(attr, VERBS_REG_MR_BUF);
+    if (is_of_buf && acquire_buf(pd, attr))
         return NULL;
     struct verbs_mr *mr = verbs_reg(pd, &range);
-    if (mr)
-        mr->buf = buf;
-    else if (buf)
-        verbs_buf_release(buf);
+    if (mr && is_of_buf)
+        mr->buf = attr->buf;
+    if (!mr && is_of_buf)
+        verbs_buf_release(attr->buf);
     return mr ? &mr->base : NULL;
 }
 

@@ -5,7 +5,7 @@
 
 struct verbs_buf;
 
-/* Ends one region's use of `buf`. Frees the memory after the last use, where the program freed the handle. */
+/* Ends one use of `buf`, by a region or by the program's handle. The last one frees the memory. */
 void verbs_buf_release(struct verbs_buf *buf);
 
 #endif
