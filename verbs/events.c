@@ -49,7 +49,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 {
     struct nornic_event about = {.type = (enum nornic_event_type)event->event_type};
     struct ibv_context *context = NULL;
-    switch (event->event_type) {
+    switch ((int)event->event_type) {
     case IBV_EVENT_CQ_ERR:
         about.cq = verbs_cq_of(event->element.cq)->nornic;
         context = event->element.cq->context;
@@ -70,17 +70,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
         about.srq = verbs_srq_of(event->element.srq)->nornic;
         context = event->element.srq->context;
         break;
-    case IBV_EVENT_DEVICE_FATAL:
-    case IBV_EVENT_PORT_ACTIVE:
-    case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_LID_CHANGE:
-    case IBV_EVENT_PKEY_CHANGE:
-    case IBV_EVENT_SM_CHANGE:
-    case IBV_EVENT_CLIENT_REREGISTER:
-    case IBV_EVENT_GID_CHANGE:
-    case IBV_EVENT_WQ_FATAL:
-        break;
     }
-    if (context)
+    if (context) /* NULL: the event is of the port or the device */
         nornic_dev_ack_event(verbs_own(context)->dev, &about);
 }

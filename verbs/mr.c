@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "verbs/buf.h"
 #include "verbs/fault.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -17,7 +18,8 @@
 #define RIGHTS                                                                                              \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
-#define KNOWN (RIGHTS | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define KNOWN       (RIGHTS | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define REREG_KNOWN (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
 /* Whether the range is there and may be written to, if that is to be, and present from now on, as an
  * adapter's driver has it pinned. Where the kernel does not say, it is taken for good. 0 or EFAULT. */
@@ -170,6 +172,8 @@ int ibv_dereg_mr(struct ibv_mr *base)
         munmap(mr->memory, NULL_MR_BYTES);
     if (mr->dm)
         atomic_fetch_sub(&mr->dm->users, 1);
+    if (mr->buf)
+        verbs_buf_release(mr->buf);
     verbs_object_free(VERBS_MR, mr);
     return 0;
 }
@@ -184,7 +188,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
     if (verbs_object_need(VERBS_MR, mr) ||
         ((flags & IBV_REREG_MR_CHANGE_PD) && verbs_object_need(VERBS_PD, pd)))
         return IBV_REREG_MR_ERR_INPUT;
-    if (!flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || (moves && (!addr || !length))) {
+    if (!flags || (flags & ~REREG_KNOWN) || (moves && (!addr || !length))) {
         verbs_fail(EINVAL, "rereg_mr: flags 0x%x, %zu bytes at %p", (unsigned)flags, length, addr);
         return IBV_REREG_MR_ERR_INPUT;
     }

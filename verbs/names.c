@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The words for values of the ABI, and rates. */
+#include "verbs/newer.h"
+#include "verbs/private.h"
 #include "verbs/verbs.h"
 
 /* The entry of `names` at `value`, or `other`. */
@@ -58,6 +60,7 @@ const char *ibv_event_type_str(enum ibv_event_type event)
         [IBV_EVENT_CLIENT_REREGISTER] = "client reregistration",
         [IBV_EVENT_GID_CHANGE] = "GID table change",
         [IBV_EVENT_WQ_FATAL] = "WQ fatal",
+        [VERBS_EVENT_DEVICE_SPEED_CHANGE] = "device speed change",
     };
     return name_at(names, array_len(names), (int)event, "unknown");
 }
@@ -91,6 +94,30 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
         [IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
     };
     return name_at(names, array_len(names), (int)status, "unknown");
+}
+
+VERBS_PRIVATE(const char *verbs_wr_opcode_str(enum ibv_wr_opcode opcode), verbs_wr_opcode_str,
+              ibv_wr_opcode_str);
+
+const char *verbs_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+    static const char *const names[] = {
+        [IBV_WR_RDMA_WRITE] = "rdma-write",
+        [IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+        [IBV_WR_SEND] = "send",
+        [IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+        [IBV_WR_RDMA_READ] = "rdma-read",
+        [IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+        [IBV_WR_LOCAL_INV] = "local-inv",
+        [IBV_WR_BIND_MW] = "bind-mw",
+        [IBV_WR_SEND_WITH_INV] = "send-with-inv",
+        [IBV_WR_TSO] = "tso",
+        [IBV_WR_DRIVER1] = "driver1",
+        [VERBS_WR_FLUSH] = "flush",
+        [IBV_WR_ATOMIC_WRITE] = "atomic-write",
+    };
+    return name_at(names, array_len(names), (int)opcode, "unknown");
 }
 
 /* --- rates: IBA 14.2.5.6, as a multiple of 2.5 Gbit/s where it is one, and in Mbit/s --- */

@@ -32,6 +32,7 @@ static const char *const names[VERBS_KIND_COUNT] = {
     [VERBS_MR] = "memory region",
     [VERBS_MR_IMPORT] = "imported memory region",
     [VERBS_DM] = "device memory",
+    [VERBS_BUF] = "buffer",
     [VERBS_MW] = "memory window",
     [VERBS_AH] = "address handle",
     [VERBS_CHANNEL] = "completion channel",

@@ -16,6 +16,7 @@ enum verbs_kind {
     VERBS_MR,
     VERBS_MR_IMPORT,
     VERBS_DM,
+    VERBS_BUF,
     VERBS_MW,
     VERBS_AH,
     VERBS_CHANNEL,

@@ -56,10 +56,10 @@ static void take_atomic(const struct ibv_send_wr *wr, struct nornic_send_wr *out
     out->swap = wr->wr.atomic.swap;
 }
 
-/* What depends on the opcode and the queue pair's type. False: nornic has no such request. */
+/* Fills in what depends on the opcode and the queue pair's type. False: nornic has no such request. */
 static bool take_operation(enum ibv_qp_type type, const struct ibv_send_wr *wr, struct nornic_send_wr *out)
 {
-    switch (wr->opcode) {
+    switch ((int)wr->opcode) {
     case IBV_WR_RDMA_WRITE_WITH_IMM:
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_READ:
@@ -87,10 +87,6 @@ static bool take_operation(enum ibv_qp_type type, const struct ibv_send_wr *wr, 
     case IBV_WR_BIND_MW:
         take_bind(wr, out);
         return true;
-    case IBV_WR_TSO:
-    case IBV_WR_DRIVER1:
-    case IBV_WR_ATOMIC_WRITE:
-        return false;
     }
     return false;
 }

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "host/config.h"
+#include "verbs/newer.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
+#include "verbs/private.h"
 
 /* Numbers that nothing limits but memory. */
 #define MANY         (1 << 20)
@@ -20,7 +22,8 @@
     (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | \
      IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV)
 #define WIDTH_4X      2
-#define SPEED_25_GBPS 32 /* 4 lanes of EDR: what a software port could be is no number */
+#define SPEED_25_GBPS 32   /* 4 lanes of EDR: what a software port could be is no number */
+#define PORT_SPEED    1000 /* of both, in units of 100 Mbit/s */
 #define LINK_UP       5
 #define LINK_DISABLED 3
 
@@ -150,6 +153,15 @@ int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat
                             offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
+int verbs_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *speed)
+{
+    (void)context;
+    if (port_num != VERBS_PORT_NUM)
+        return verbs_fail(EINVAL, "there is no port %u: the device has one", port_num);
+    *speed = PORT_SPEED;
+    return 0;
+}
+
 /* --- GIDs --- */
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
@@ -213,9 +225,11 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 
 /* For ibv_devinfo and pyverbs: what sysfs would say, as a number of enum ibv_gid_type_sysfs (0: IB or RoCE
  * v1, 1: RoCE v2). An empty entry has the kind of the first. */
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, unsigned *type);
+VERBS_PRIVATE(int verbs_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index,
+                                       unsigned *type),
+              verbs_query_gid_type, ibv_query_gid_type);
 
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, unsigned *type)
+int verbs_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, unsigned *type)
 {
     struct ibv_gid_entry found;
     if (port_num != VERBS_PORT_NUM || index >= NORNIC_GID_MAX) {

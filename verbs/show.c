@@ -52,7 +52,7 @@ static void end(struct writer *w, const char *what)
 
 static const char *type_name(enum ibv_qp_type type)
 {
-    switch (type) {
+    switch ((int)type) {
     case IBV_QPT_RC:
         return "RC";
     case IBV_QPT_UC:
@@ -63,9 +63,6 @@ static const char *type_name(enum ibv_qp_type type)
         return "XRC_SEND";
     case IBV_QPT_XRC_RECV:
         return "XRC_RECV";
-    case IBV_QPT_RAW_PACKET:
-    case IBV_QPT_DRIVER:
-        break;
     }
     return "?";
 }

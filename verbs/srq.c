@@ -52,13 +52,14 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
     const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    const uint32_t known = xrc | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TM;
     struct nornic_srq_config config = {NORNIC_INIT(config), .max_wr = init->attr.max_wr,
                                        .max_sge = init->attr.max_sge};
     bool is_xrc = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type == IBV_SRQT_XRC;
     (void)context;
     if ((init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type == IBV_SRQT_TM)
         return verbs_fail_null(EOPNOTSUPP, "there is no tag matching");
-    if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || init->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED ||
+    if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || (init->comp_mask & ~(uint32_t)known) ||
         (is_xrc && (init->comp_mask & xrc) != xrc))
         return verbs_fail_null(EINVAL, "create_srq_ex: comp_mask 0x%x, type %u", init->comp_mask,
                                (unsigned)init->srq_type);

@@ -83,8 +83,9 @@ struct verbs_mr {
     uint32_t access; /* enum ibv_access_flags, of its registration */
     void *memory;    /* its first byte, and how the program names that */
     uint64_t iova;
-    bool is_null;        /* of ibv_alloc_null_mr(): `memory` is mapped for it */
-    struct verbs_dm *dm; /* registered of it */
+    bool is_null;          /* of ibv_alloc_null_mr(): `memory` is mapped for it */
+    struct verbs_dm *dm;   /* registered of it */
+    struct verbs_buf *buf; /* the same, of ibv_alloc_buf() */
     LIST_ENTRY(verbs_mr) entry;
 };
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "test/verbs/pair.h"
+#include "verbs/cm/newer.h"
 
 #define PD_FAULT "allocation of the 3rd PD fails; allocation of the 3rd CHANNEL fails"
 
@@ -109,6 +110,32 @@ FAILS(ibv_resize_cq, ibv_resize_cq(f.cq, 0))
 FAILS(ibv_resolve_eth_l2_from_gid,
       ibv_resolve_eth_l2_from_gid(pair_ctx, &(struct ibv_ah_attr){0}, (uint8_t[ETHERNET_LL_SIZE]){0}, NULL))
 FAILS(ibv_set_ece, ibv_set_ece(f.qp, &(struct ibv_ece){.vendor_id = 1}))
+
+/* of rdma-core after 44 */
+FAILS(ibv_alloc_dmah, !verbs_alloc_dmah(pair_ctx, NULL))
+FAILS(ibv_dealloc_dmah, verbs_dealloc_dmah(none))
+FAILS(ibv_reg_mr_ex, !verbs_reg_mr_ex(pair_pd, &(struct verbs_mr_init_attr){0}))
+FAILS(ibv_dm_export_dmabuf_fd, verbs_dm_export_dmabuf_fd(none))
+FAILS(ibv_query_port_speed, verbs_query_port_speed(pair_ctx, 2, &(uint64_t){0}))
+FAILS(ibv_alloc_buf, !verbs_alloc_buf(pair_pd, 0, &(struct verbs_buf *){0}))
+FAILS(ibv_reg_buf_mr, !verbs_reg_buf_mr(pair_pd, none, none, 1, 0))
+FAILS(ibv_export_buf_dmabuf_fd, verbs_export_buf_dmabuf_fd(none))
+FAILS(_ibv_query_comp_cntr_caps, verbs_query_comp_cntr_caps(pair_ctx, none, 16))
+FAILS(ibv_create_comp_cntr, !verbs_create_comp_cntr(pair_ctx, NULL))
+FAILS(ibv_destroy_comp_cntr, verbs_destroy_comp_cntr(none))
+FAILS(ibv_set_comp_cntr, verbs_set_comp_cntr(none, 1))
+FAILS(ibv_set_err_comp_cntr, verbs_set_err_comp_cntr(none, 1))
+FAILS(ibv_inc_comp_cntr, verbs_inc_comp_cntr(none, 1))
+FAILS(ibv_inc_err_comp_cntr, verbs_inc_err_comp_cntr(none, 1))
+FAILS(ibv_read_comp_cntr, verbs_read_comp_cntr(none, none))
+FAILS(ibv_read_err_comp_cntr, verbs_read_err_comp_cntr(none, none))
+FAILS(ibv_qp_attach_comp_cntr, verbs_qp_attach_comp_cntr(f.qp, none, NULL))
+FAILS(rdma_resolve_addrinfo, cma_resolve_addrinfo(f.id, NULL, NULL, NULL))
+FAILS(rdma_query_addrinfo, cma_query_addrinfo(f.id, &(struct rdma_addrinfo *){0}))
+FAILS(rdma_write_cm_event, cma_write_event(f.id, 18, 0, 0))
+FAILS(repoll_create, rs_epoll_create(0) < 0)
+FAILS(repoll_ctl, rs_epoll_ctl(0, 0, f.sock, NULL))
+FAILS(repoll_wait, rs_epoll_wait(0, none, 1, 0) < 0)
 
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index, unsigned *type);
@@ -347,7 +374,11 @@ static bool fails_rselect(void)
     N(ibv_reg_mr_iova2) N(ibv_reg_dmabuf_mr) N(ibv_rereg_mr) N(ibv_resize_cq) \
     N(ibv_resolve_eth_l2_from_gid) N(ibv_set_ece) N(ibv_read_sysfs_file) N(ibv_query_gid_type) \
     N(execute_ioctl) N(ibv_cmd_alloc_pd) N(verbs_open_device) N(ibv_open_device) N(ibv_get_cq_event) \
-    N(ibv_get_async_event)
+    N(ibv_get_async_event) N(ibv_alloc_dmah) N(ibv_dealloc_dmah) N(ibv_reg_mr_ex) \
+    N(ibv_dm_export_dmabuf_fd) N(ibv_query_port_speed) N(ibv_alloc_buf) N(ibv_reg_buf_mr) \
+    N(ibv_export_buf_dmabuf_fd) N(_ibv_query_comp_cntr_caps) N(ibv_create_comp_cntr) \
+    N(ibv_destroy_comp_cntr) N(ibv_set_comp_cntr) N(ibv_set_err_comp_cntr) N(ibv_inc_comp_cntr) \
+    N(ibv_inc_err_comp_cntr) N(ibv_read_comp_cntr) N(ibv_read_err_comp_cntr) N(ibv_qp_attach_comp_cntr)
 #define OF_TABLES(N) \
     N(alloc_mw) N(bind_mw) N(dealloc_mw) N(poll_cq) N(post_srq_recv) N(post_send) N(post_recv) \
     N(query_port) N(advise_mr) N(reg_dm_mr) N(alloc_dm) N(free_dm) N(alloc_parent_domain) N(dealloc_td) \
@@ -365,7 +396,8 @@ static bool fails_rselect(void)
     N(raccept) N(rbind) N(rclose) N(rconnect) N(rfcntl) N(rgetpeername) N(rgetsockname) N(rgetsockopt) \
     N(rsetsockopt) N(riomap) N(riounmap) N(riowrite) N(rlisten) N(rread) N(rreadv) N(rrecv) N(rrecvfrom) \
     N(rrecvmsg) N(rsend) N(rsendmsg) N(rsendto) N(rwrite) N(rwritev) N(rshutdown) N(rsocket) N(rpoll) \
-    N(rselect)
+    N(rselect) N(rdma_resolve_addrinfo) N(rdma_query_addrinfo) N(rdma_write_cm_event) N(repoll_create) \
+    N(repoll_ctl) N(repoll_wait)
 /* clang-format on */
 
 struct failing {
@@ -388,15 +420,17 @@ static const char *const never[] = {
     "ibv_get_sysfs_path", "ibv_event_type_str", "ibv_node_type_str", "ibv_port_state_str",
     "ibv_wc_status_str", "ibv_get_device_name", "ibv_get_device_guid", "ibv_get_device_index",
     "ibv_query_device", "ibv_query_srq", "ibv_query_ece", "ibv_query_qp_data_in_order",
-    "ibv_is_fork_initialized", "rdma_event_str", "rdma_get_src_port", "rdma_get_dst_port",
-    "verbs_allow_disassociate_destroy",
+    "ibv_is_fork_initialized", "ibv_wr_opcode_str", "rdma_event_str", "rdma_get_src_port",
+    "rdma_get_dst_port", "verbs_allow_disassociate_destroy",
     /* nothing has to be done */
     "ibv_fork_init", "ibv_dofork_range", "ibv_dontfork_range", "__verbs_log", "verbs_register_driver_34",
-    "verbs_set_ops", "verbs_uninit_context",
+    "verbs_register_driver_57", "verbs_register_driver_59", "verbs_register_driver_64",
+    "verbs_register_driver_65", "ibv_dmabuf_heap_destroy", "ibv_dmabuf_heap_free", "verbs_set_ops",
+    "verbs_uninit_context",
     /* without a result */
     "ibv_ack_async_event", "ibv_ack_cq_events", "ibv_free_device_list", "ibv_unimport_mr", "ibv_unimport_pd",
-    "ibv_unimport_dm", "rdma_destroy_ep", "rdma_destroy_event_channel", "rdma_destroy_qp", "rdma_destroy_srq",
-    "rdma_free_devices", "rdma_freeaddrinfo",
+    "ibv_unimport_dm", "ibv_free_buf", "rdma_destroy_ep", "rdma_destroy_event_channel", "rdma_destroy_qp",
+    "rdma_destroy_srq", "rdma_free_devices", "rdma_freeaddrinfo",
     /* the handle is all they need */
     "rdma_ack_cm_event", "rdma_destroy_id",
     /* only for want of memory, descriptors or devices */
@@ -449,7 +483,7 @@ static bool is_listed(const char *name)
     /* these, too: verbs/private.c */
     return strcmp(name, "verbs_init_cq") == 0 || strcmp(name, "__ioctl_final_num_attrs") == 0 ||
            strcmp(name, "_verbs_init_and_alloc_context") == 0 ||
-           strcmp(name, "ibv_read_ibdev_sysfs_file") == 0;
+           strcmp(name, "ibv_read_ibdev_sysfs_file") == 0 || strncmp(name, "ibv_dmabuf_heap_", 16) == 0;
 }
 
 static unsigned look_up(const char *map)

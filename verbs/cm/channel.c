@@ -10,6 +10,7 @@
 
 #include "verbs/av.h"
 #include "verbs/cm/cma.h"
+#include "verbs/newer.h"
 #include "verbs/object.h"
 
 /* --- channels --- */
@@ -304,7 +305,8 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 {
     static const char *const names[] = {
 #define NAME_(name, value) [value] = "RDMA_CM_EVENT_" #name,
-        NORNIC_CM_EVENTS(NAME_)
+        NORNIC_CM_EVENTS(NAME_) NAME_(ADDRINFO_RESOLVED, VERBS_CM_EVENT_ADDRINFO_RESOLVED)
+            NAME_(ADDRINFO_ERROR, VERBS_CM_EVENT_ADDRINFO_ERROR)
 #undef NAME_
     };
     return (unsigned)event < array_len(names) && names[event] ? names[event] : "UNKNOWN EVENT";

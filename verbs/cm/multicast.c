@@ -64,7 +64,7 @@ int rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *addr, void *co
 int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context)
 {
     const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
-    if (attr->comp_mask != needed || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+    if (attr->comp_mask != needed || attr->join_flags > RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
         return cma_fail(EINVAL, "join_multicast_ex: comp_mask 0x%x, flags %u", attr->comp_mask,
                         attr->join_flags);
     return rdma_join_multicast(id, attr->addr, context);
