@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ibv_reg_mr_ex(), and the buffers that it registers: memory of this process, in whole pages. */
+/* Buffers of ibv_alloc_buf(): memory of this process, in whole pages. */
 #include "verbs/buf.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "verbs/mr.h"
 #include "verbs/newer.h"
 #include "verbs/object.h"
+#include "verbs/verbs.h"
 
 struct verbs_buf {
     struct ibv_pd *pd; /* of ibv_alloc_buf() */
@@ -17,8 +17,6 @@ struct verbs_buf {
     size_t map_bytes;  /* whole pages */
     atomic_uint users; /* regions, and the program's handle */
 };
-
-/* --- the buffer --- */
 
 /* The bytes of whole pages that hold `bytes`; 0: there are no bytes, or too many. */
 static size_t round_to_pages(size_t bytes)
@@ -70,75 +68,15 @@ int verbs_export_buf_dmabuf_fd(struct verbs_buf *buf)
     return -1;
 }
 
-/* --- registration --- */
-
-static bool has(const struct verbs_mr_init_attr *attr, uint64_t bits)
+int verbs_buf_acquire(struct verbs_buf *buf, const struct ibv_pd *pd, const void *addr, size_t bytes)
 {
-    return (attr->comp_mask & bits) == bits;
-}
-
-/* Checks that `attr` names a range of its buffer, and counts the region as a user of it. Returns 0 or EINVAL. */
-static int acquire_buf(struct ibv_pd *pd, const struct verbs_mr_init_attr *attr)
-{
-    struct verbs_buf *buf = attr->buf;
     int err = verbs_object_need(VERBS_BUF, buf);
     if (err)
         return err;
-    size_t offset = (uintptr_t)attr->addr - (uintptr_t)buf->addr;
-    if (buf->pd != pd || offset > buf->len_bytes || attr->length > buf->len_bytes - offset)
-        return verbs_fail(EINVAL,
-                          "reg_mr_ex: %zu bytes at %p are not of the domain's buffer at %p, %zu bytes",
-                          attr->length, attr->addr, buf->addr, buf->len_bytes);
+    size_t offset = (uintptr_t)addr - (uintptr_t)buf->addr;
+    if (buf->pd != pd || offset > buf->len_bytes || bytes > buf->len_bytes - offset)
+        return verbs_fail(EINVAL, "%zu bytes at %p are not of the domain's buffer at %p, which has %zu bytes",
+                          bytes, addr, buf->addr, buf->len_bytes);
     atomic_fetch_add(&buf->users, 1);
     return 0;
-}
-
-/* Returns 0, EINVAL (members that contradict each other) or EOPNOTSUPP. */
-static int check_members(const struct verbs_mr_init_attr *attr)
-{
-    const uint64_t of_fd = VERBS_REG_MR_FD | VERBS_REG_MR_FD_OFFSET;
-    const uint64_t known = VERBS_REG_MR_ADDR | VERBS_REG_MR_IOVA | VERBS_REG_MR_BUF | of_fd;
-    const char *call = "reg_mr_ex: comp_mask";
-    if (attr->comp_mask & ~known)
-        return verbs_fail(EOPNOTSUPP, "%s 0x%llx: DMA handles and unknown members", call,
-                          (unsigned long long)attr->comp_mask);
-    if (has(attr, VERBS_REG_MR_ADDR) ? (attr->comp_mask & of_fd) != 0
-                                     : has(attr, VERBS_REG_MR_BUF) || !has(attr, of_fd | VERBS_REG_MR_IOVA))
-        return verbs_fail(EINVAL, "%s 0x%llx: give an address, or a dma-buf with its offset and iova", call,
-                          (unsigned long long)attr->comp_mask);
-    return 0;
-}
-
-struct ibv_mr *verbs_reg_mr_ex(struct ibv_pd *pd, const struct verbs_mr_init_attr *attr)
-{
-    if (check_members(attr))
-        return NULL;
-    if (has(attr, VERBS_REG_MR_FD))
-        return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, attr->access);
-    const struct verbs_mr_range range = {
-        .addr = attr->addr,
-        .len_bytes = attr->length,
-        .iova = has(attr, VERBS_REG_MR_IOVA) ? attr->iova : (uintptr_t)attr->addr,
-        .access = (uint32_t)attr->access,
-    };
-    bool is_of_buf = has(attr, VERBS_REG_MR_BUF);
-    if (is_of_buf && acquire_buf(pd, attr))
-        return NULL;
-    struct verbs_mr *mr = verbs_reg(pd, &range);
-    if (mr && is_of_buf)
-        mr->buf = attr->buf;
-    if (!mr && is_of_buf)
-        verbs_buf_release(attr->buf);
-    return mr ? &mr->base : NULL;
-}
-
-struct ibv_mr *verbs_reg_buf_mr(struct ibv_pd *pd, struct verbs_buf *buf, void *addr, size_t bytes,
-                                int access)
-{
-    const struct verbs_mr_init_attr attr = {.length = bytes,
-                                            .access = access,
-                                            .comp_mask = VERBS_REG_MR_BUF | VERBS_REG_MR_ADDR,
-                                            .addr = addr,
-                                            .buf = buf};
-    return verbs_reg_mr_ex(pd, &attr);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program of a distribution with rdma-core 65: it declares what those headers have and older ones lack, and
- * is linked with libraries that have those names in their nodes (test/e2e/verbs_abi.sh makes these). Calls each
- * new function and says "N answers are right"; or what is wrong, with exit status 1. */
+/* A program of a distribution with rdma-core 65. It declares what those headers have and older ones lack.
+ * test/e2e/verbs_abi.sh links it with libraries that have these names in their nodes. Calls each new
+ * function, and prints "N answers are right"; or what is wrong, with exit status 1. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
