@@ -119,6 +119,21 @@ between rdma_client cm rdma_server -- rdma_client -s 10.77.0.2
 between rdma_xclient cm rdma_xserver -- rdma_xclient -s 10.77.0.2
 between rdma_xclient_xrc cm rdma_xserver -c x -- rdma_xclient -c x -s 10.77.0.2
 
+# A device on the loopback interface reaches another loopback address. For a device on a network the same address
+# means this machine: the server there listens on the device's own address.
+loopback() { # NAME SERVER-ADDRESS CLIENT-ADDRESS LISTENS
+    on a "udp:$2" rping -s -C 5 -V -a "$4"
+    start "${command[@]}"
+    stats "$ns_a"
+    on a "udp:$3" rping -c -C 5 -V -a 127.0.0.1
+    run "${command[@]}"
+    finish
+    if [ $rc = 0 ] && [ "$server_rc" = 0 ]; then ok "$1"
+    else notok "$1" "client $rc: $(tail -3 "$tmp/err") server $server_rc: ${server_err: -300}"; fi
+}
+loopback rping_loopback_addresses 127.0.0.1 127.0.0.2 127.0.0.1
+loopback rping_this_machine 10.77.0.1 10.77.0.1 10.77.0.1
+
 # a group: who hears it says so before the sender begins, and the sender leaves when its peer may still count
 ip -n "$ns_a" route add 239.77.0.0/16 dev nna
 on b udp:10.77.0.2 stdbuf -oL mckey -m 239.77.0.1 -b 10.77.0.2

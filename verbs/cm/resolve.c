@@ -68,8 +68,7 @@ struct ends {
     const struct cma_device *device; /* that has the source, or that the id is bound to; NULL: any */
 };
 
-/* The first address of a family: for who asks for this machine by a loopback address, which the device has
- * not. */
+/* Writes the device's first address of a family to `out`. Returns false where it has none. */
 static bool own_addr(const struct cma_device *device, bool is_v4, struct nornic_addr *out)
 {
     struct nornic_addr own;
@@ -82,14 +81,26 @@ static bool own_addr(const struct cma_device *device, bool is_v4, struct nornic_
     return false;
 }
 
+/* Replaces a loopback address that no device has by an address of `device`: the program means this machine, and
+ * the device may be on a network. A device on the loopback interface reaches the address itself. Returns
+ * whether `dst` was replaced. */
+static bool move_loopback(const struct cma_device *device, struct nornic_addr *dst)
+{
+    struct nornic_addr own;
+    if (!is_loopback(dst) || cma_device_of(dst) || !own_addr(device, nornic_addr_is_v4(dst), &own) ||
+        is_loopback(&own))
+        return false;
+    *dst = own;
+    return true;
+}
+
 /* 0 or an errno value. */
 static int resolve_on(struct cma_id *id, const struct cma_device *device, const struct ends *ends,
                       int timeout_ms, struct nornic_error *why)
 {
     struct nornic_cm_id *made;
     struct nornic_addr dst = ends->dst;
-    bool is_moved =
-        is_loopback(&dst) && cma_device_of(&dst) == NULL && own_addr(device, nornic_addr_is_v4(&dst), &dst);
+    bool is_moved = move_loopback(device, &dst);
     int err = cma_make(id, device, &made);
     if (err)
         return err;
