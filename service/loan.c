@@ -384,16 +384,18 @@ static int take_consumed(struct service_loan *loan, const struct smcr_rings *r)
     return consumed > r->rx_consumed ? smcr_conn_took(loan->sock->conn, consumed, smcr_rt.now_ns) : 0;
 }
 
+/* Passes on what the program has sent and what it has read. Each direction has its own result: a connection
+ * whose writing has ended (-EPIPE) still credits what was read, or its close would count that as unread. */
 static void look_at_bytes(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;
     struct smcr_rings r;
     if (s->state != SMCR_SOCK_SMCR || !s->conn || !smcr_conn_rings(s->conn, &r))
         return;
-    int err = put_bytes(loan, &r);
-    if (!err && s->conn && smcr_conn_rings(s->conn, &r))
-        err = take_consumed(loan, &r);
-    if (err == -EINVAL)
+    int put_err = put_bytes(loan, &r), took_err = 0;
+    if (s->conn && smcr_conn_rings(s->conn, &r))
+        took_err = take_consumed(loan, &r);
+    if (put_err == -EINVAL || took_err == -EINVAL)
         abort_loan(loan, "the program wrote impossible positions into the shared memory");
 }
 
