@@ -15,7 +15,7 @@ if [ -n "$why" ]; then
 fi
 veth_make 9000 || { notok namespaces "cannot make them"; exit 1; }
 
-# orders NAME PORT: both ends, under "${run_a[@]}" and "${run_b[@]}"; $tmp/NAME.server and $tmp/NAME.client
+# orders NAME PORT: runs both ends under "${run_a[@]}" and "${run_b[@]}"
 orders() {
     local args=(10.77.0.1 "$2" "$tmp/$1.control")
     start timeout 100 "${in_a[@]}" "${run_a[@]}" python3 test/preload/orders.py server "${args[@]}"

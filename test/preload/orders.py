@@ -9,6 +9,7 @@ import errno, fcntl, itertools, os, select, socket, struct, sys, termios, time
 
 BYTES = 40000  # as many as TCP delivers to a client that does not read
 TCP, SOL = socket.IPPROTO_TCP, socket.SOL_SOCKET
+NINE_S = struct.pack("ll", 9, 0)
 LINGER = {"linger": (1, 5), "linger_off": (0, 0), "abort": (1, 0)}
 OPTIONS = {
     "nodelay": [(TCP, socket.TCP_NODELAY, 1)],
@@ -18,7 +19,7 @@ OPTIONS = {
     "oobinline": [(SOL, socket.SO_OOBINLINE, 1)],
     "keepalive": [(SOL, socket.SO_KEEPALIVE, 1), (TCP, socket.TCP_KEEPIDLE, 9)],
     "lowat": [(SOL, socket.SO_RCVLOWAT, 50)],
-    "timeouts": [(SOL, name, struct.pack("ll", 9, 0)) for name in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO)],
+    "timeouts": [(SOL, socket.SO_RCVTIMEO, NINE_S), (SOL, socket.SO_SNDTIMEO, NINE_S)],
     **{name: [(SOL, socket.SO_LINGER, struct.pack("ii", *at))] for name, at in LINGER.items()},
 }
 
@@ -37,9 +38,10 @@ def orders():
                 is_late = late == "nodelay" or order.index(late) > order.index("end")
                 if order.index(how) < order.index("end") and is_late:
                     yield order
-    for order in ("send read end uncork nodelay", "cork send end uncork read", "cork more end nodelay read",
-                  "send end read_some nodelay read", "send end nodelay read_some cork read",
-                  "end nodelay read", "end_both nodelay read", "end_reading send end nodelay read"):
+    for order in ("send read end uncork nodelay", "cork send end uncork read",
+                  "cork more end nodelay read", "send end read_some nodelay read",
+                  "send end nodelay read_some cork read", "end nodelay read",
+                  "end_both nodelay read", "end_reading send end nodelay read"):
         yield tuple(order.split())
 
 def delivered(s):
@@ -121,7 +123,7 @@ def what_comes(s):
         return "a reset"  # what of it was read before is a matter of time
 
 def client(host, port, control):
-    before = []  # read when the next one has brought a byte: what the close made of it is here by then
+    before = []  # read when the next has brought a byte: the effect of its close is here by then
     for order in list(orders()) + [()]:
         now = order, connect(host, port, control)
         told = [before] if before else []
