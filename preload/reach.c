@@ -126,7 +126,7 @@ static void try_to_open(void)
 
 bool reach_service(void)
 {
-    if (!reach_is_wanted())
+    if (!reach_is_wanted() || reach_has_renounced())
         return false;
     if (reach.is_open && !borrow_is_gone())
         return true;
@@ -140,9 +140,8 @@ bool reach_service(void)
     return is_open;
 }
 
-void reach_forked(void)
+void reach_forked(bool has_loans)
 {
-    bool was_open = reach.is_open;
     pthread_mutex_init(&reach.lock, NULL);
     reach.is_open = false;
     reach.next_try_ns = 0;
@@ -150,7 +149,20 @@ void reach_forked(void)
         return;
     reach_begin();
     borrow_forked();
+    if (!has_loans)
+        borrow_forget_memory();
     reach_end();
-    if (was_open)
-        (void)reach_service();
+}
+
+void reach_renounce(void)
+{
+    reach_begin();
+    borrow_renounce();
+    reach_end();
+    reach.is_open = false;
+}
+
+bool reach_has_renounced(void)
+{
+    return borrow_has_renounced();
 }

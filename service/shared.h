@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 7           /* of this memory and of service/control.h: both ends have the same */
+#define SERVICE_VERSION 8           /* of this memory and of service/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
@@ -52,8 +52,18 @@ struct service_life {
     _Alignas(uint64_t) _Atomic uint32_t word;
 };
 
+/* Addresses with which SMC-R is negotiated without the TCP option: those of `bits` leading bits in common.
+ * IPv4 addresses are IPv4-mapped ones. */
+struct service_named {
+    uint8_t addr[16];
+    uint8_t bits; /* 0 to 128 */
+};
+#define SERVICE_NAMED 64
+
 struct service_head {
     uint32_t magic, version;
+    uint32_t num_named; /* by the service, before its first program; of `named` */
+    struct service_named named[SERVICE_NAMED];
     /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
      * When the service dies the kernel wakes one of those that wait for each, who wakes the others there:
      * threads of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
@@ -130,6 +140,7 @@ struct service_block {
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
     _Atomic uint32_t was_missed;           /* enum service_missed; the service takes it back */
+    _Atomic uint32_t was_renounced;        /* a holder changed its user: borrow_renounce() */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
     _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */
