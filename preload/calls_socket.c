@@ -120,7 +120,7 @@ EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *len_bytes, int flag
         *len_bytes = peer_bytes;
     }
     int saved = errno;
-    if (!lend_accepted(fd, accepted, (struct sockaddr *)&peer, flags)) {
+    if (!lend_accepted(fd, accepted, peer.ss_family, flags)) {
         libc()->close(accepted);
         return (int)calls_result(-ECONNABORTED); /* as of one that was reset while it waited */
     }

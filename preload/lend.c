@@ -83,10 +83,28 @@ static enum outcome stay(const struct made *made, int rc, const char *reason)
     return is_tcp ? STAYS_TCP : ENDED;
 }
 
-/* There is no service, or it does not answer; one that had been there, it may be, when the offer was made. */
+/* Whether the service of the connection's peer negotiates with this host without the TCP option, as the service
+ * here did with the peer. Not where both ends are one address. */
+static bool is_named(int fd)
+{
+    struct sockaddr_storage own = {0}, peer = {0};
+    socklen_t own_bytes = sizeof own, peer_bytes = sizeof peer;
+    if (libc()->getsockname(fd, (struct sockaddr *)&own, &own_bytes) != 0 ||
+        libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) != 0)
+        return false;
+    ((struct sockaddr_in *)&own)->sin_port = ((struct sockaddr_in *)&peer)->sin_port; /* of IPv6 likewise */
+    return memcmp(&own, &peer, sizeof own) != 0 && borrow_is_named((struct sockaddr *)&peer);
+}
+
+/* There is no service, or it does not answer; one that had been there, it may be, when the offer was made. To a
+ * peer that its service had named, a client that has renounced it says so in the place of its Proposal. */
 static enum outcome stay_without(const struct made *made)
 {
-    return decline_is_due(made->fd) ? stay(made, 1, "the service does not answer") : STAYS_TCP;
+    if (decline_is_due(made->fd))
+        return stay(made, 1, "the service does not answer");
+    if (reach_has_renounced() && is_named(made->fd))
+        return stay(made, BORROW_PEER_WAITS, "the service's user was given up");
+    return STAYS_TCP;
 }
 
 /* Asks the service to take it. `*outer_fd` is to be put where it belongs; `blocks`: its calls are to. */
@@ -129,9 +147,9 @@ void lend_offer(struct conn *c, int fd)
 
 /* The client may be about to send SMC-R's messages: both ends have sent the option, which a listening socket
  * goes on to offer, or the service has named the client. */
-static bool may_propose(int fd, const struct sockaddr *peer)
+static bool may_propose(int fd)
 {
-    return decline_is_due(fd) || borrow_is_named(peer);
+    return decline_is_due(fd) || is_named(fd);
 }
 
 /* One thread at a time: another one must not take the bytes that this one has seen. */
@@ -162,9 +180,9 @@ static void settle_accepted(struct conn *c, int fd)
     let_numbers_go(c);
 }
 
-static bool accept_plain(const struct made *made, int family, const struct sockaddr *peer)
+static bool accept_plain(const struct made *made, int family)
 {
-    if (!may_propose(made->fd, peer))
+    if (!may_propose(made->fd))
         return true;
     LEND_HELD c = conn_new(family, CONN_UNSETTLED);
     if (!c || !fds_bind(made->fd, c))
@@ -214,14 +232,14 @@ unsigned lend_renounce(void)
     return num_lost;
 }
 
-bool lend_accepted(int listener_fd, int fd, const struct sockaddr *peer, int flags)
+bool lend_accepted(int listener_fd, int fd, int family, int flags)
 {
     const struct made made = {.fd = fd, .role = BORROW_SERVER, .listener_fd = listener_fd};
-    int outer_fd = -1, family = peer->sa_family;
+    int outer_fd = -1;
     if (family != AF_INET && family != AF_INET6)
         return true;
     if (reach_has_renounced())
-        return accept_plain(&made, family, peer);
+        return accept_plain(&made, family);
     if (!reach_service())
         return stay_without(&made) != ENDED;
     LEND_HELD listener = fds_get(listener_fd, &conn_kind);

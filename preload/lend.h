@@ -25,9 +25,9 @@ void lend_leave(struct conn **c);
 /* `c` is about to connect or to listen: it offers SMC-R if it can be lent then. The way to the service is
  * made here at the latest: a server may be about to give up its rights. */
 void lend_offer(struct conn *c, int fd);
-/* The socket `fd` has been accepted from `listener_fd`; its peer's address, and `flags` of accept4(). Lent, or it stays TCP; false:
+/* The socket `fd` has been accepted from `listener_fd`; `flags` of accept4(). Lent, or it stays TCP; false:
  * it could be neither, and was reset. */
-bool lend_accepted(int listener_fd, int fd, const struct sockaddr *peer, int flags);
+bool lend_accepted(int listener_fd, int fd, int family, int flags);
 /* connect() of `c` has succeeded. Likewise; its SO_ERROR is ECONNRESET then. */
 bool lend_connected(struct conn *c, int fd);
 /* Whether the connect() that is under way is known to have come to its end. */

@@ -62,8 +62,6 @@ struct service_named {
 
 struct service_head {
     uint32_t magic, version;
-    uint32_t num_named; /* by the service, before its first program; of `named` */
-    struct service_named named[SERVICE_NAMED];
     /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
      * When the service dies the kernel wakes one of those that wait for each, who wakes the others there:
      * threads of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
@@ -72,6 +70,8 @@ struct service_head {
      * need not be rung for. By the service, and by who rings: service_ring(). */
     _Alignas(SERVICE_LINE) _Atomic uint64_t sleep;
     _Alignas(SERVICE_LINE) struct service_bits to_look_at; /* set by programs: there is something to do */
+    _Alignas(SERVICE_LINE) uint32_t num_named; /* by the service, before its first program; of `named` */
+    struct service_named named[SERVICE_NAMED];
 };
 
 /* service_block.flags, by the service. */
