@@ -56,15 +56,99 @@ way() {
         notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err; told $told times"
     fi
 }
-# goes_on: the service of the server serves its other programs
-goes_on() {
-    way "$1" same 0
-}
+# the service itself looks who asks, also where the library is not there to keep a program from asking
+cat >"$tmp/asks.py" <<'END'
+import array, fcntl, os, signal, socket, struct, sys
+version = int(sys.argv[2])
+def connect():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(5)
+    s.connect(sys.argv[1])
+    return s
+def ask(s, what, number=0):
+    s.send(struct.pack("12I", what, 1, 0x4e6f534d, version, number, 0, 0, 0, 0, 0, 0, 0))
+def answer(s):  # its result, and its descriptors
+    data, ancillary, _, _ = s.recvmsg(100, 100)
+    fds = array.array("i")
+    for _, _, them in ancillary:
+        fds.frombytes(them)
+    return struct.unpack("IIi", data[:12])[2] if data else None, fds
+def said(s, what):
+    ask(s, what)
+    return answer(s)
+def as_child(act):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        except BaseException as e:
+            print(repr(e), flush=True)
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+s = connect()
+result, (memory, doorbell) = said(s, 1)
+assert result == 0
+# the memory keeps its size
+assert fcntl.fcntl(memory, 1034) & 7 == 7, fcntl.fcntl(memory, 1034)
+for size in (0, 4096, 1 << 40):
+    try:
+        os.ftruncate(memory, size)
+        sys.exit(f"it was made {size} bytes")
+    except PermissionError:
+        pass
+# a child is not heard by its parent's connection, whoever it is, and the parent goes on
+def is_not_heard():
+    s.settimeout(0.5)
+    ask(s, 1)
+    try:
+        sys.exit(f"a child was answered: {answer(s)}")
+    except TimeoutError:
+        pass
+def is_not_heard_as_nobody():
+    os.setresuid(65534, 65534, 65534)
+    is_not_heard()
+as_child(is_not_heard)
+as_child(is_not_heard_as_nobody)
+assert said(s, 5)[0] == 0
+# one that may become the user again is heard, one that may not is cut off
+def is_cut_off():
+    t = connect()
+    assert said(t, 1)[0] == 0
+    for ids in ((-1, 65534, -1), (65534, 0, 0), (65534, 65534, 0), (0, 65534, 65534)):
+        os.setresuid(*ids)
+        assert said(t, 5)[0] == 0, ids
+        os.seteuid(0)
+    os.setresuid(65534, 65534, 65534)
+    for what in (5, 1, 4):
+        try:
+            ask(t, what)
+            assert answer(t)[0] is None, what
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+as_child(is_cut_off)
+def may_not_connect():
+    os.setresuid(65534, 65534, 65534)
+    try:
+        connect()
+        sys.exit("another user was let in")
+    except PermissionError:
+        pass
+as_child(may_not_connect)
+assert said(s, 1)[0] == 0
+END
+services
+version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/shared.h)
+run python3 "$tmp/asks.py" "$tmp/a.sock" "$version"
+if [ $rc = 0 ] && [ -z "$out" ]; then ok the_service_looks_who_asks
+else notok the_service_looks_who_asks "$rc: $out $err"; fi
+way and_it_goes_on same 0
+end_services
 
 for by in option peers; do
     if [ $by = option ]; then services; else services --peers PEER; fi
-    for name in setuid setreuid setresuid initgroups steps syscall_setuid syscall_setresuid thread chroot \
-        namespace; do
+    for name in setuid setreuid setresuid initgroups steps syscall_setuid syscall_setresuid no_library \
+        thread chroot namespace; do
         way "${by}_$name" "$name" 1
     done
     for name in same seteuid seteuid_and_back setfsuid setgid refused; do
