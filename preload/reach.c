@@ -76,18 +76,19 @@ bool reach_rests(void)
     return reach.rest_ns > 0 && base_now_ns() < reach.rests_until_ns;
 }
 
-static bool is_set(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value;
-}
+static char service_path[128]; /* a UNIX socket's has 107 bytes; read once, since programs clear their environment */
 
 bool reach_is_wanted(void)
 {
-    static _Atomic int wanted = -1; /* a program may take the environment away */
-    if (wanted < 0)
-        wanted = is_set("NORNIC_SMC");
-    return wanted;
+    static _Atomic int wanted = -1;
+    if (wanted >= 0)
+        return wanted;
+    const char *path = getenv("NORNIC_SMC");
+    bool is_set = path && *path;
+    if (is_set)
+        snprintf(service_path, sizeof service_path, "%s", path);
+    wanted = is_set;
+    return is_set;
 }
 
 void reach_trace(const char *format, ...)
@@ -109,18 +110,18 @@ void reach_trace(const char *format, ...)
 
 static void try_to_open(void)
 {
-    const char *path = getenv("NORNIC_SMC");
-    if (!path || base_now_ns() < reach.next_try_ns)
+    if (base_now_ns() < reach.next_try_ns)
         return;
     reach_begin();
-    int err = borrow_open(path);
+    int err = borrow_open(service_path);
     reach_end();
     if (err == -EALREADY)
         err = 0;
     reach.next_try_ns = base_now_ns() + RETRY_NS;
     reach.is_open = err == 0;
     if (err && !reach.was_told)
-        reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", path, strerror(-err));
+        reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", service_path,
+                    strerror(-err));
     reach.was_told = err != 0;
 }
 
