@@ -15,8 +15,8 @@ enum conn_state {
     /* The kernel's, accepted where no loan can be had any more: its client may send SMC-R's messages before the
      * application's bytes, and is declined then. */
     CONN_UNSETTLED,
-    CONN_LENT,       /* `borrow` has the bytes */
-    CONN_PLAIN,      /* the kernel's for good; no number leads here, but calls may be under way */
+    CONN_LENT,  /* `borrow` has the bytes */
+    CONN_PLAIN, /* the kernel's for good; no number leads here, but calls may be under way */
 };
 
 struct shadow_reg; /* preload/shadow.h */

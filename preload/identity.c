@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,9 +19,9 @@
 #include "preload/waiting.h"
 
 static struct {
-    uid_t uid;          /* as it was when the program began */
-    bool is_unknown;    /* another user namespace has other numbers */
-    dev_t err_dev;      /* of standard error then; 0: there was none */
+    uid_t uid;       /* as it was when the program began */
+    bool is_unknown; /* another user namespace has other numbers */
+    dev_t err_dev;   /* of standard error then; 0: there was none */
     ino_t err_ino;
 } began;
 
@@ -70,14 +71,15 @@ static void tell(const char *text, int len)
 static void tell_loss(uid_t from, unsigned num_lost)
 {
     struct identity now = identity_now();
-    char text[512], lost[80] = "";
+    char text[512], lost[80] = "", name[17] = ""; /* of the process: programs write over their arguments */
+    (void)libc()->prctl(PR_GET_NAME, name, 0, 0, 0);
     if (num_lost > 0)
         snprintf(lost, sizeof lost, "its SMC-R connections (%u) are reset, and ", num_lost);
     int len = snprintf(text, sizeof text,
                        "nornic: process %d (%s) has given up user %u, whose service lends SMC-R: %sits new "
                        "connections are plain TCP; for SMC-R, start it as user %u from the beginning, with a "
                        "service of that user\n",
-                       (int)getpid(), program_invocation_short_name, from, lost, now.effective);
+                       (int)getpid(), name, from, lost, now.effective);
     tell(text, len < (int)sizeof text ? len : (int)sizeof text - 1);
 }
 

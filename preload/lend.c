@@ -156,8 +156,7 @@ static bool may_propose(int fd)
 static enum decline_first look_at_first(const struct conn *c, int fd, bool is_due)
 {
     lend_lock();
-    enum decline_first first =
-        conn_state(c) == CONN_UNSETTLED ? decline_first(fd, is_due) : DECLINE_TCP;
+    enum decline_first first = conn_state(c) == CONN_UNSETTLED ? decline_first(fd, is_due) : DECLINE_TCP;
     lend_unlock();
     return first;
 }

@@ -3,7 +3,7 @@
  *
  * Each epoll descriptor has a shadow beside the kernel's instance. The kernel's watches the descriptors that
  * are the kernel's; the shadow has the lent connections, each with its events, its data and how far its
- * edges were told, and a waiter of the service's for all of them together. The waiter's eventfd stands in the
+ * edges were told, and a waiter of the service's for all of them together. The waiter's descriptor stands in the
  * kernel's instance, so a thread that sleeps there hears of both. It stands there edge triggered, as does the
  * bell with which one thread tells those that sleep that the shadow has changed: an edge is one wake-up, and
  * after fork() one that was meant for the other process does no harm.

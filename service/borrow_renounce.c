@@ -92,7 +92,8 @@ static void end_connections(const struct borrow_service *service)
 static void replace_memory(void *memory)
 {
     const int flags = MAP_FIXED | MAP_NORESERVE;
-    void *at = mmap(memory, SERVICE_BYTES, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *at =
+        mmap(memory, SERVICE_BYTES, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at != MAP_FAILED)
         return;
     int fd = memfd_create("nornic-empty", MFD_CLOEXEC);

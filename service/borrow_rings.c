@@ -13,8 +13,8 @@ static uint64_t pack_ring(uint64_t at, uint32_t size)
 /* The place and size of a buffer that lies where buffers are; 0: it does not. */
 static uint64_t judge_ring(uint64_t at, uint32_t size)
 {
-    bool is_sound = size > 0 && size < 1u << SIZE_BITS && at >= SERVICE_BUFFERS_AT &&
-                    at <= SERVICE_BYTES - size;
+    bool is_sound =
+        size > 0 && size < 1u << SIZE_BITS && at >= SERVICE_BUFFERS_AT && at <= SERVICE_BYTES - size;
     return is_sound ? pack_ring(at, size) : 0;
 }
 

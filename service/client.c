@@ -60,8 +60,8 @@ static enum got get(int from, struct packet *p)
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? GOT_NOTHING : GOT_END;
     take_control(p, &msg);
-    bool is_sound = n == (ssize_t)sizeof p->request && !(msg.msg_flags & MSG_TRUNC) &&
-                    p->request.magic == SERVICE_MAGIC;
+    bool is_sound =
+        n == (ssize_t)sizeof p->request && !(msg.msg_flags & MSG_TRUNC) && p->request.magic == SERVICE_MAGIC;
     return is_sound ? GOT_REQUEST : GOT_END;
 }
 
@@ -176,8 +176,7 @@ static void new_waiter(struct service *service, struct service_client *client, s
     uint32_t number = 0;
     while (number < SERVICE_WAITERS && service->ears[number].owner)
         number++;
-    r->answer.result =
-        number < SERVICE_WAITERS ? make_ear(client, &service->ears[number], r) : -ENOSPC;
+    r->answer.result = number < SERVICE_WAITERS ? make_ear(client, &service->ears[number], r) : -ENOSPC;
     if (r->answer.result)
         return;
     struct service_waiter *waiter = service_waiter_at(service->arena.memory, number);

@@ -80,8 +80,8 @@ struct service {
     unsigned num_to_wake, num_to_ring;
     uint64_t look_ns; /* when those that wait for time alone are looked at; NET_TIME_NONE: there are none */
     uint64_t used_ns; /* when somebody was there last */
-    pthread_mutex_t fresh_lock; /* what a lock of a block looks like at first */
-    uint64_t num_sleeps;        /* service_head.sleep of the last */
+    pthread_mutex_t fresh_lock;     /* what a lock of a block looks like at first */
+    uint64_t num_sleeps;            /* service_head.sleep of the last */
     uint64_t tcp_ports[65536 / 64]; /* a bit for each whose server gives up the service's user */
     bool is_stopping;
 };

@@ -7,8 +7,8 @@
  *     SERVICE_BUFFERS_AT     RMBs and send buffers, handed out by service/arena.h
  *
  * Each field has one side that writes it. The service checks what a program wrote before it uses it, and
- * loses no more by nonsense than that connection; programs of one user trust each other, as they do by
- * ptrace().
+ * loses no more by nonsense than that connection. Programs of the user trust each other with all of it, so a
+ * process that gives up the user gives up the memory: borrow_renounce().
  *
  * Orders. A position is stored (release) after the bytes that it is about are in place, and read (acquire)
  * before they are touched. Whoever is about to sleep says so first and then looks again; who brings news

@@ -153,7 +153,8 @@ static int go(const char *way)
     if (!strcmp(way, "syscall_setresuid"))
         return (int)syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
     if (!strcmp(way, "no_library")) /* seen by the next call that makes a connection */
-        return set_without_library() || close(socket(AF_INET, SOCK_STREAM, 0)) || accept(-1, NULL, NULL) != -1;
+        return set_without_library() || close(socket(AF_INET, SOCK_STREAM, 0)) ||
+               accept(-1, NULL, NULL) != -1;
     if (!strcmp(way, "thread"))
         return go_by_thread();
     if (!strcmp(way, "chroot"))
@@ -286,7 +287,8 @@ static void look_in_children(void)
         _exit(1);
     }
     expect(waitpid(pid, &status, 0) == pid && status == 0, "a child has nothing either");
-    expect(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)args, environ) == 0, "posix_spawn()");
+    expect(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)args, environ) == 0,
+           "posix_spawn()");
     expect(waitpid(pid, &status, 0) == pid && status == 0, "a program has nothing either");
 }
 

@@ -240,6 +240,69 @@ Test(loan, what_was_read_is_credited_beside_a_late_write, .init = set_up, .fini 
     expect_an_end_in_order(write_on);
 }
 
+/* --- a holder that gives up the service's user --- */
+
+/* A loan of a server at the port that is returned; its last descriptor is about to be closed. */
+static uint16_t serve_at_a_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    close(loan->sock->tcp_fd);
+    loan->sock->tcp_fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(loan->sock->tcp_fd, (struct sockaddr *)&at, len), 0);
+    cr_assert_eq(getsockname(loan->sock->tcp_fd, (struct sockaddr *)&at, &len), 0);
+    loan->is_server = true;
+    loan->begun_ns = smcr_rt.now_ns = 100 * NS_PER_S;
+    return ntohs(at.sin_port);
+}
+
+static bool is_left_to_tcp(uint16_t port)
+{
+    return service->tcp_ports[port / 64] >> port % 64 & 1;
+}
+
+Test(loan, a_server_that_gives_up_the_user_keeps_tcp, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    service_judge_end(loan);
+    cr_assert(is_left_to_tcp(port));
+    cr_assert_not(is_left_to_tcp(port + 1));
+}
+
+/* Another holder has gone on with it. */
+Test(loan, a_server_that_goes_on_keeps_its_loans, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    atomic_store(&loan->block->consumed, 1);
+    service_judge_end(loan);
+    cr_assert_not(is_left_to_tcp(port));
+}
+
+/* A helper of a server, forked while the connection was there already for long. */
+Test(loan, a_child_that_gives_up_the_user_later_says_nothing, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    smcr_rt.now_ns += 60 * NS_PER_S;
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    service_judge_end(loan);
+    cr_assert_not(is_left_to_tcp(port));
+}
+
+Test(loan, a_client_says_nothing_of_a_port, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    loan->is_server = false;
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    service_judge_end(loan);
+    cr_assert_not(is_left_to_tcp(port));
+}
+
 /* One has waited in vain for the lock of another, and waits for an edge now. */
 Test(loan, who_missed_a_lock_has_an_edge_when_it_is_given_back, .init = set_up, .fini = tear_down)
 {

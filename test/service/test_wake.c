@@ -23,7 +23,7 @@ enum { WAITER = 7 };
 
 static struct service *service;
 static struct service_client client;
-static int ends[2]; /* of the waiter's pair: the service's, its program's */
+static int ends[2];                    /* of the waiter's pair: the service's, its program's */
 static struct service_loan loans[300]; /* more than SERVICE_TO_WAKE */
 
 static void set_up(void)
