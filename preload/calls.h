@@ -17,8 +17,9 @@ void calls_serve_streams(void);
 void calls_lock_streams(void);
 void calls_unlock_streams(void);
 
-/* Makes the system call `number` with the arguments `a` where it changes the ids or the namespaces of the
- * process: true, with the result of syscall() in `*rc`. Else false, and the caller makes it. */
+/* Makes the system call `number` with the arguments `a` where it changes the ids or the
+ * namespaces of the process: true, with the result of syscall() in `*rc`. Else false, and the
+ * caller makes it. */
 bool calls_by_number(long number, const long *a, long *rc);
 
 /* -errno becomes -1 with errno; anything else is the result. */

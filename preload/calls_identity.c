@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls by which a process becomes another user's, or is about to lose the means to reach its service. */
+/* Calls by which a process becomes another user's, or is about to lose the means to reach its
+ * service. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdarg.h>
@@ -53,7 +54,8 @@ EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
     return rc;
 }
 
-/* Of files alone, and the other three stay; it tells the id before, whether or not it has done anything. */
+/* Of files alone, and the other three stay; it tells the id before, whether or not it has done
+ * anything. */
 EXPORT int setfsuid(uid_t uid)
 {
     struct identity before = identity_now();
@@ -72,7 +74,8 @@ EXPORT int unshare(int flags)
     return rc;
 }
 
-/* Which kind `fd` is of does not always stand in `kind`: a look whether the user namespace is another one. */
+/* Which kind `fd` is of does not always stand in `kind`: a look whether the user namespace is
+ * another one. */
 static ino_t user_namespace(void)
 {
     struct stat ns;

@@ -16,9 +16,10 @@
 #include "preload/shadow.h"
 #include "preload/waiting.h"
 
-/* The child has a copy of the table and the same open files. Only the way to the service, and what sleeps
- * on its wake-ups, has to be its own. It is made when the child needs it, and by none that has given up the
- * service's user; a child that is about to lose the means makes it before (preload/calls_identity.c). */
+/* The child has a copy of the table and the same open files. Only the way to the service, and what
+ * sleeps on its wake-ups, has to be its own. It is made when the child needs it, and by none that
+ * has given up the service's user; a child that is about to lose the means makes it before
+ * (preload/calls_identity.c). */
 static void before_fork(void)
 {
     calls_lock_streams();

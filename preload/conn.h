@@ -12,8 +12,8 @@ enum conn_state {
     CONN_FRESH,      /* not connected; it is the kernel's, and what the program does to it is noted */
     CONN_LISTENING,  /* the kernel's; what is accepted inherits what was noted */
     CONN_CONNECTING, /* the kernel's; connect() has not come back with success yet */
-    /* The kernel's, accepted where no loan can be had any more: its client may send SMC-R's messages before the
-     * application's bytes, and is declined then. */
+    /* The kernel's, accepted where no loan can be had any more: its client may send SMC-R's
+     * messages before the application's bytes, and is declined then. */
     CONN_UNSETTLED,
     CONN_LENT,  /* `borrow` has the bytes */
     CONN_PLAIN, /* the kernel's for good; no number leads here, but calls may be under way */

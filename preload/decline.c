@@ -121,8 +121,8 @@ bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking)
 
 /* --- a message that may be there or not --- */
 
-/* How many bytes the message at the head of `bytes` has, by its first ones; 0: it is none. `n`: how many are
- * there, at least one. */
+/* How many bytes the message at the head of `bytes` has, by its first ones; 0: it is none. `n`: how
+ * many are there, at least one. */
 static size_t length_of(const uint8_t *bytes, size_t n)
 {
     const uint8_t eye[] = {SMCR_EYE_CATCHER >> 24, SMCR_EYE_CATCHER >> 16 & 0xff,

@@ -26,11 +26,11 @@ enum decline_first {
     DECLINE_TCP,         /* the application's, or the end; or a message that was declined and taken away */
     DECLINE_BROKEN,      /* it is due, and they are no message; or it could not be said */
 };
-/* Looks at the first bytes of the accepted connection `fd` without waiting, and declines a Proposal. `is_due`: as
- * decline_is_due() has it. */
+/* Looks at the first bytes of the accepted connection `fd` without waiting, and declines a
+ * Proposal. `is_due`: as decline_is_due() has it. */
 enum decline_first decline_first(int fd, bool is_due);
-/* Waits for more bytes of `fd` until `deadline_ns` (CLOCK_MONOTONIC); with `is_brief` as decline_peer() waits for a
- * listening socket that does not block. */
+/* Waits for more bytes of `fd` until `deadline_ns` (CLOCK_MONOTONIC); with `is_brief` as
+ * decline_peer() waits for a listening socket that does not block. */
 void decline_wait(int fd, bool is_brief, uint64_t deadline_ns);
 
 /* Before `fd` connects once more: the option of a connection that it had before is none of the next one's,

@@ -46,8 +46,8 @@ struct identity identity_now(void)
 
 /* --- what is told --- */
 
-/* Whether standard error is where people look: what it was when the program began, or a log. A number that a
- * program has closed may be anything by now, a file of its data or a connection. */
+/* Whether standard error is where people look: what it was when the program began, or a log. A
+ * number that a program has closed may be anything by now, a file of its data or a connection. */
 static bool may_tell(void)
 {
     struct stat err;
@@ -106,8 +106,8 @@ static void give_up(void)
     errno = saved;
 }
 
-/* A process with one id of the user can have the others again (setresuid()), so it is that user still. Where
- * the numbers are those of another namespace, the user is among `before`. */
+/* A process with one id of the user can have the others again (setresuid()), so it is that user
+ * still. Where the numbers are those of another namespace, the user is among `before`. */
 void identity_changed(struct identity before)
 {
     if (!reach_is_wanted() || reach_has_renounced())
@@ -126,8 +126,8 @@ void identity_look(void)
         identity_changed((struct identity){0, 0, 0});
 }
 
-/* Root in another user namespace has no rights in this one, and is not to have those of its service. Another
- * user is there what it was; only the numbers change. */
+/* Root in another user namespace has no rights in this one, and is not to have those of its
+ * service. Another user is there what it was; only the numbers change. */
 void identity_in_namespace(void)
 {
     if (!reach_is_wanted() || reach_has_renounced())

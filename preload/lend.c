@@ -83,8 +83,8 @@ static enum outcome stay(const struct made *made, int rc, const char *reason)
     return is_tcp ? STAYS_TCP : ENDED;
 }
 
-/* Whether the service of the connection's peer negotiates with this host without the TCP option, as the service
- * here did with the peer. Not where both ends are one address. */
+/* Whether the service of the connection's peer negotiates with this host without the TCP option, as
+ * the service here did with the peer. Not where both ends are one address. */
 static bool is_named(int fd)
 {
     struct sockaddr_storage own = {0}, peer = {0};
@@ -96,8 +96,9 @@ static bool is_named(int fd)
     return memcmp(&own, &peer, sizeof own) != 0 && borrow_is_named((struct sockaddr *)&peer);
 }
 
-/* There is no service, or it does not answer; one that had been there, it may be, when the offer was made. To a
- * peer that its service had named, a client that has renounced it says so in the place of its Proposal. */
+/* There is no service, or it does not answer; one that had been there, it may be, when the offer
+ * was made. To a peer that its service had named, a client that has renounced it says so in the
+ * place of its Proposal. */
 static enum outcome stay_without(const struct made *made)
 {
     if (decline_is_due(made->fd))
@@ -145,8 +146,8 @@ void lend_offer(struct conn *c, int fd)
 
 /* --- where no loan can be had any more --- */
 
-/* The client may be about to send SMC-R's messages: both ends have sent the option, which a listening socket
- * goes on to offer, or the service has named the client. */
+/* The client may be about to send SMC-R's messages: both ends have sent the option, which a
+ * listening socket goes on to offer, or the service has named the client. */
 static bool may_propose(int fd)
 {
     return decline_is_due(fd) || is_named(fd);
@@ -161,8 +162,8 @@ static enum decline_first look_at_first(const struct conn *c, int fd, bool is_du
     return first;
 }
 
-/* Settles what the client's first bytes are, which calls of the program must not read. Where the program does not
- * want to wait they are looked at with each call until they are there. */
+/* Settles what the client's first bytes are, which calls of the program must not read. Where the
+ * program does not want to wait they are looked at with each call until they are there. */
 static void settle_accepted(struct conn *c, int fd)
 {
     bool is_brief = is_nonblocking(fd), is_due = decline_is_due(fd), may_wait = true;
@@ -192,8 +193,8 @@ static bool accept_plain(const struct made *made, int family)
     return true;
 }
 
-/* Puts the end of a pair whose other end is closed behind the numbers of `c`, and a socket without connection
- * in the place of the TCP socket beside it. */
+/* Puts the end of a pair whose other end is closed behind the numbers of `c`, and a socket without
+ * connection in the place of the TCP socket beside it. */
 static void end_numbers(struct conn *c)
 {
     int dead[2], beside_fd = atomic_load(&c->beside_fd);
@@ -201,9 +202,11 @@ static void end_numbers(struct conn *c)
         libc()->close(dead[1]);
         take_numbers(c, dead[0]);
         libc()->close(dead[0]);
-    } else { /* without a descriptor to spare: the numbers are free then, and the program closes them in vain */
-        for (int fd = fds_next_of(c, -1); fd >= 0; fd = fds_next_of(c, fd))
+    } else { /* there is no descriptor: the numbers are free then (EBADF) */
+        for (int fd = fds_next_of(c, -1); fd >= 0; fd = fds_next_of(c, fd)) {
+            fds_unbind_from(fd, c);
             libc()->close(fd);
+        }
     }
     if (beside_fd < 0)
         return;

@@ -76,8 +76,8 @@ bool reach_rests(void)
     return reach.rest_ns > 0 && base_now_ns() < reach.rests_until_ns;
 }
 
-static char
-    service_path[128]; /* a UNIX socket's has 107 bytes; read once, since programs clear their environment */
+/* Read once, since programs clear their environment. A UNIX socket's path has 107 bytes at most. */
+static char service_path[128];
 
 bool reach_is_wanted(void)
 {

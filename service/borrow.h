@@ -42,24 +42,25 @@ int borrow_open(const char *path);
 void borrow_forked(void);
 /* Whether the service has gone: every borrowed connection is reset then, and borrow_open() may find a new. */
 bool borrow_is_gone(void);
-/* A descriptor of this process that polls POLLHUP once the service has gone, for who sleeps on a waiter's
- * descriptor and would hear no more: of the epoll or poll beside it. -1: not open. */
+/* A descriptor of this process that polls POLLHUP once the service has gone, for who sleeps on a
+ * waiter's descriptor and would hear no more: of the epoll or poll beside it. -1: not open. */
 int borrow_service_fd(void);
 
-/* The user of the service that was open last, as its number was when it was opened. False: there was none. */
+/* The user of the service that was open last, as its number was when it was opened. False: there
+ * was none. */
 bool borrow_owner(uid_t *uid);
-/* For a process that has given up the service's user: lets go of all that it has of any service, for good. Its
- * connections are as good as reset (-ECONNRESET), and are so in this process alone: another holder keeps
- * them. Memory of services is replaced by empty memory in one step, so a thread in the middle of a call goes
- * on without effect. No service can be opened afterwards, nor in children. The outer ends are the caller's
- * to close. */
+/* For a process that has given up the service's user: lets go of all that it has of any service,
+ * for good. Its connections are as good as reset (-ECONNRESET), and are so in this process alone:
+ * another holder keeps them. Memory of services is replaced by empty memory in one step, so a
+ * thread in the middle of a call goes on without effect. No service can be opened afterwards, nor
+ * in children. The outer ends are the caller's to close. */
 void borrow_renounce(void);
 bool borrow_has_renounced(void);
-/* In the child of fork(), behind borrow_forked(): a child without any borrowed connection needs no memory of
- * its parent's, and has none from now on. The next borrow_open() maps it anew. */
+/* In the child of fork(), behind borrow_forked(): a child without any borrowed connection needs no
+ * memory of its parent's, and has none from now on. The next borrow_open() maps it anew. */
 void borrow_forget_memory(void);
-/* Whether the service that was open last negotiates with the address `peer` without the TCP option. The
- * peer's first bytes may be SMC-R's messages then. */
+/* Whether the service that was open last negotiates with the address `peer` without the TCP option.
+ * The peer's first bytes may be SMC-R's messages then. */
 bool borrow_is_named(const struct sockaddr *peer);
 
 /* Moves this process, with all its threads and the children it will have, into the service's cgroup, where
@@ -191,12 +192,13 @@ struct borrow_waiter;
 struct borrow_waiter *borrow_waiter_new(void);
 /* Gives its place back to the service and closes its descriptor; nobody sleeps with it any more. */
 void borrow_waiter_free(struct borrow_waiter *w);
-/* The descriptor that is readable after a wake-up; for the kernel's epoll or poll beside other descriptors. */
+/* The descriptor that is readable after a wake-up; for the kernel's epoll or poll beside other
+ * descriptors. */
 int borrow_waiter_fd(const struct borrow_waiter *w);
 /* Whether the service that it was made with has gone: it hears no more, though the next may be open. */
 bool borrow_waiter_is_gone(const struct borrow_waiter *w);
-/* Whether the service lives and has dropped it, with the connection of this process to it: it hears no more,
- * and another, to be made, has to watch in its place. Its descriptor is readable then. */
+/* Whether the service lives and has dropped it, with the connection of this process to it: it hears
+ * no more, and another, to be made, has to watch in its place. Its descriptor is readable then. */
 bool borrow_waiter_is_dropped(const struct borrow_waiter *w);
 /* `w` hears of `b`; its first news is there at once. 0; -ENOSPC: too many watch this connection; -EXDEV: it
  * is not one of the service's that `w` hears of, or `w` was dropped. */
@@ -205,8 +207,8 @@ int borrow_watch(struct borrow_waiter *w, struct borrow *b);
 void borrow_unwatch(struct borrow_waiter *w, struct borrow *b);
 /* Connections with news since they were taken last, at most `max`: how many. No system call. */
 unsigned borrow_take_news(struct borrow_waiter *w, struct borrow **out, unsigned max);
-/* Before sleeping in the kernel on borrow_waiter_fd(): false: there is news, do not sleep. After it:
- * borrow_awake(), which empties it where it was rung. */
+/* Before sleeping in the kernel on borrow_waiter_fd(): false: there is news, do not sleep. After
+ * it: borrow_awake(), which empties it where it was rung. */
 bool borrow_about_to_sleep(struct borrow_waiter *w);
 void borrow_awake(struct borrow_waiter *w);
 

@@ -54,8 +54,8 @@ static int take_lock(struct borrow *b, pthread_mutex_t *lock)
     return -pthread_mutex_consistent(lock);
 }
 
-/* Says that it is inside before it looks whether the memory is about to go: borrow_renounce() says that first
- * and then looks whether a call is inside. */
+/* Says that it is inside before it looks whether the memory is about to go: borrow_renounce() says
+ * that first and then looks whether a call is inside. */
 int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
 {
     atomic_fetch_add(&b->inside, 1);

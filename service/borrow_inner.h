@@ -28,8 +28,8 @@ struct borrow {
     unsigned refs;
     _Atomic bool is_given_up; /* borrow_give_up() */
     _Atomic unsigned inside;  /* calls of this process that have a lock of its block, or are about to */
-    /* Where its buffers lie: copies, since any program of the user can change those in the block, and the
-     * memory may go (borrow_renounce()). Packed by pack_ring(); 0: not read yet. */
+    /* Where its buffers lie: copies, since any program of the user can change those in the block,
+     * and the memory may go (borrow_renounce()). Packed by pack_ring(); 0: not read yet. */
     _Atomic uint64_t tx_ring, rx_ring;
     struct borrow *next_free;
 };
@@ -66,16 +66,19 @@ int borrow_ask(struct borrow_service *of, struct service_request *request, int f
                struct service_answer *answer, int *fds);
 /* In the child of fork(): lets go of what is the parent's. */
 void borrow_forget_control(void);
-/* Every service that this process has had open, the latest first: struct borrow_service.before. Ends its
- * connection to the service, and waits for one that has an answer to come. */
+/* Every service that this process has had open, the latest first: struct borrow_service.before.
+ * Ends its connection to the service, and waits for one that has an answer to come. */
 struct borrow_service *borrow_end_control(void);
 /* No service is known any more, as before the first borrow_open(). */
 void borrow_forget_services(void);
 
-/* --- borrow_renounce.c --- */
+/* --- borrow_owner.c --- */
 
-/* Remembers whose service this is, and the peers that it names: both outlive it. */
+/* Remembers whose service this is, and the peers that it names. */
 void borrow_note_service(const struct borrow_service *service);
+/* Notes that this process has renounced its service: borrow_has_renounced(). False: it had
+ * before. */
+bool borrow_note_renounced(void);
 
 /* --- borrow_conn.c --- */
 

@@ -237,8 +237,8 @@ static int take_in(const struct service_answer *hello, const int *fds, struct bo
     return 0;
 }
 
-/* A child of clone() or _Fork(), of which no handler was told: the connection to the service is its parent's,
- * and the service does not hear the child there. */
+/* A child of clone() or _Fork(), of which no handler was told: the connection to the service is its
+ * parent's, and the service does not hear the child there. */
 static void forget_parents(void)
 {
     struct borrow_service *service = borrow_service();

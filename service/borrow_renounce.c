@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process that gives up the service's user gives up all that it has of the service. The memory holds the
- * bytes of every connection of that user, and what the user's processes believe; so it must not stay in a
- * process that is another user's from now on. */
+/* A process that gives up the service's user gives up all that it has of the service. The memory
+ * holds the bytes of every connection of that user, and what the user's processes believe; so it
+ * must not stay in a process that is another user's from now on. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <netinet/in.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -18,47 +16,18 @@
 #define INSIDE_NS BORROW_NS_PER_S /* longer than a call waits for a lock and copies */
 #define LOOK_NS   50000
 
-static _Atomic bool has_renounced;
-static struct {
-    _Atomic bool is_known;
-    uid_t uid;
-    uint32_t num_named;
-    struct service_named named[SERVICE_NAMED];
-} last; /* of the service that was open last */
-
-bool borrow_has_renounced(void)
-{
-    return atomic_load_explicit(&has_renounced, memory_order_acquire);
-}
-
-void borrow_note_service(const struct borrow_service *service)
-{
-    const struct service_head *head = service->memory;
-    last.uid = service->uid;
-    last.num_named = head->num_named < SERVICE_NAMED ? head->num_named : SERVICE_NAMED;
-    memcpy(last.named, head->named, sizeof last.named);
-    last.is_known = true;
-}
-
-bool borrow_owner(uid_t *uid)
-{
-    if (last.is_known)
-        *uid = last.uid;
-    return last.is_known;
-}
-
 /* --- its connections --- */
 
-/* Has a thread that sleeps for the connection look again. The service counts `seq` up, too, and a holder in
- * another process looks once for nothing. */
+/* Has a thread that sleeps for the connection look again. The service counts `seq` up, too, and a
+ * holder in another process looks once for nothing. */
 static void wake(struct borrow *b)
 {
     atomic_fetch_add(&b->block->seq, 1);
     syscall(SYS_futex, &b->block->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Waits until no call of this process has a lock of the block: in the memory that goes, a lock that stays
- * taken would be so for its other holders. Calls that come now see borrow_has_renounced(). */
+/* Waits until no call of this process has a lock of the block: in the memory that goes, a lock that
+ * stays taken would be so for its other holders. Calls that come now see borrow_has_renounced(). */
 static void wait_for_calls(const struct borrow *b, uint64_t deadline_ns)
 {
     const struct timespec a_moment = {.tv_nsec = LOOK_NS};
@@ -86,9 +55,9 @@ static void end_connections(const struct borrow_service *service)
 
 /* --- the memory --- */
 
-/* Puts empty memory in the place of the service's, in one step: a thread that is about to look there finds
- * zeros, and takes the service for one that has died. Where such memory counts against a limit, an empty
- * file's does not; memory without access is the last resort. */
+/* Puts empty memory in the place of the service's, in one step: a thread that is about to look
+ * there finds zeros, and takes the service for one that has died. Where such memory counts against
+ * a limit, an empty file's does not; memory without access is the last resort. */
 static void replace_memory(void *memory)
 {
     const int flags = MAP_FIXED | MAP_NORESERVE;
@@ -117,7 +86,7 @@ static void replace_doorbell(int doorbell)
 
 void borrow_renounce(void)
 {
-    if (atomic_exchange(&has_renounced, true))
+    if (!borrow_note_renounced())
         return;
     for (struct borrow_service *service = borrow_end_control(); service; service = service->before) {
         end_connections(service);
@@ -133,29 +102,4 @@ void borrow_forget_memory(void)
         close(service->doorbell);
     }
     borrow_forget_services();
-}
-
-/* --- the peers that it has named --- */
-
-static bool is_in(const struct service_named *named, const uint8_t addr[16])
-{
-    unsigned bits = named->bits < 128 ? named->bits : 128, rest = bits % 8;
-    if (memcmp(named->addr, addr, bits / 8) != 0)
-        return false;
-    return rest == 0 || !((named->addr[bits / 8] ^ addr[bits / 8]) >> (8 - rest));
-}
-
-bool borrow_is_named(const struct sockaddr *peer)
-{
-    uint8_t addr[16] = {[10] = 0xff, [11] = 0xff};
-    if (peer->sa_family == AF_INET)
-        memcpy(addr + 12, &((const struct sockaddr_in *)peer)->sin_addr, 4);
-    else if (peer->sa_family == AF_INET6)
-        memcpy(addr, &((const struct sockaddr_in6 *)peer)->sin6_addr, 16);
-    else
-        return false;
-    for (unsigned i = 0; last.is_known && i < last.num_named; i++)
-        if (is_in(&last.named[i], addr))
-            return true;
-    return false;
 }

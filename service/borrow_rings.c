@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the buffers of a borrowed connection lie. The service writes it into the block once, but the block
- * lies in memory that others can write, so it is judged and copied before its first use. */
+/* Where the buffers of a borrowed connection lie. The service writes it into the block once, but
+ * the block lies in memory that others can write, so it is judged and copied before its first
+ * use. */
 #include "service/borrow_inner.h"
 
 #define SIZE_BITS 24

@@ -20,8 +20,8 @@
 
 enum got { GOT_REQUEST, GOT_NOTHING, GOT_END };
 
-/* What came: a request, the descriptor with it, and its sender as the kernel knows it. `fd` is -1 for none,
- * -EMFILE where there was no room for one more. */
+/* What came: a request, the descriptor with it, and its sender as the kernel knows it. `fd` is -1
+ * for none, -EMFILE where there was no room for one more. */
 struct packet {
     struct service_request request;
     int fd;
@@ -42,8 +42,9 @@ static void take_control(struct packet *p, struct msghdr *msg)
         p->fd = -EMFILE;
 }
 
-/* Takes a packet. The end is also what is no request. The kernel puts the sender first; the room behind it is
- * that of one descriptor without the padding, where a second one would be for nobody to close. */
+/* Takes a packet. The end is also what is no request. The kernel puts the sender first; the room
+ * behind it is that of one descriptor without the padding, where a second one would be for nobody
+ * to close. */
 static enum got get(int from, struct packet *p)
 {
     union {
@@ -158,8 +159,8 @@ static void tcp_socket(struct service *service, const struct service_request *re
     }
 }
 
-/* Makes the pair by which a waiter is woken. Its inner end is the service's alone, so no program can make a
- * call on it wait. The outer end is in `r->given`. 0 or -errno. */
+/* Makes the pair by which a waiter is woken. Its inner end is the service's alone, so no program
+ * can make a call on it wait. The outer end is in `r->given`. 0 or -errno. */
 static int make_ear(struct service_client *client, struct service_ear *ear, struct reply *r)
 {
     int fds[2];
@@ -246,8 +247,8 @@ static void answer(struct service *service, struct service_client *client,
     r->answer.result = -EOPNOTSUPP;
 }
 
-/* Whether the sender is still the service's user. A process that can become it again counts: its real user
- * alone comes with the packet, the effective and the saved one are in /proc. */
+/* Whether the sender is still the service's user. A process that can become it again counts: its
+ * real user alone comes with the packet, the effective and the saved one are in /proc. */
 static bool is_of_user(const struct ucred *sender)
 {
     char path[32], line[128];
@@ -263,9 +264,9 @@ static bool is_of_user(const struct ucred *sender)
     return is_own;
 }
 
-/* Judges the sender of a request: the process that has connected, and of the service's user. A process that
- * has only inherited the descriptor is not heard, nor answered: what it asks is not its parent's. One that
- * has given up the service's user is cut off. */
+/* Judges the sender of a request: the process that has connected, and of the service's user. A
+ * process that has only inherited the descriptor is not heard, nor answered: what it asks is not
+ * its parent's. One that has given up the service's user is cut off. */
 static enum got judge_sender(const struct service_client *client, const struct packet *p)
 {
     if (p->sender.pid != client->pid)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the service's half share, from below: arena (the memory), life (its end), wake (who
- * sleeps), judge (which connections are lent), loan (these), tcp (their TCP sockets where they fell back),
- * client (who borrows, and what they ask), service (the loop). Everything is under the lock of
- * sock/runtime.h, in one thread. */
+/* What the files of the service's half share, from below: arena (the memory), life (its end), wake
+ * (who sleeps), judge (which connections are lent), loan (these), tcp (their TCP sockets where they
+ * fell back), client (who borrows, and what they ask), service (the loop). Everything is under the
+ * lock of sock/runtime.h, in one thread. */
 #ifndef NORNIC_SERVICE_INNER_H
 #define NORNIC_SERVICE_INNER_H
 
@@ -53,7 +53,8 @@ struct service_loan {
     bool has_rings;    /* the block says where the buffers lie */
     bool must_push;    /* an option was set that sends what is gathered */
     bool is_server;
-    /* A holder gave up the service's user: where its bytes were then, in both directions together. */
+    /* A holder gave up the service's user: where its bytes were then, in both directions
+     * together. */
     bool was_renounced;
     uint64_t begun_ns, renounced_at;
 };
@@ -103,8 +104,8 @@ void service_wake(struct service_loan *loan);
  * the one who had it has left. While that one has it still it is looked at again (`look_ns`): the kernel
  * marks the locks of the dead, and tells only those who wait there. */
 void service_wake_who_missed(struct service_loan *loan);
-/* Wakes a waiter by its pair; empties the doorbell's eventfd. The service never waits there, whatever
- * programs have made of their descriptors. */
+/* Wakes a waiter by its pair; empties the doorbell's eventfd. The service never waits there,
+ * whatever programs have made of their descriptors. */
 void service_ring_ear(const struct service_ear *ear);
 void service_empty(int doorbell);
 /* Wakes all whom news came for. Before the service sleeps. */
@@ -130,15 +131,16 @@ struct service_loan *service_loan_find(struct service *service, uint32_t slot, u
 
 /* --- judge.c --- */
 
-/* Judges whether the TCP connection `tcp_fd` is lent. 0: it is; where `*declines` is not NULL its peer waits for
- * CLC messages, and gets a Decline for that reason. 1: it stays plain TCP, `*why_not` says why. A port that
- * is missing the core finds itself. */
+/* Judges whether the TCP connection `tcp_fd` is lent. 0: it is; where `*declines` is not NULL its
+ * peer waits for CLC messages, and gets a Decline for that reason. 1: it stays plain TCP,
+ * `*why_not` says why. A port that is missing the core finds itself. */
 int service_judge(const struct service *service, int tcp_fd, bool is_server, enum service_why_not *why_not,
                   const char **declines);
 /* Notes that a holder of the loan gave up the service's user, and how far its bytes were then. */
 void service_judge_look(struct service_loan *loan);
-/* Learns from a loan whose last descriptor is closed. Where no byte moved after a holder had given up the
- * service's user, that holder was its server: the next connections of this port stay plain TCP. */
+/* Learns from a loan whose last descriptor is closed. Where no byte moved after a holder had given
+ * up the service's user, that holder was its server: the next connections of this port stay plain
+ * TCP. */
 void service_judge_end(struct service_loan *loan);
 
 /* --- tcp.c --- */
@@ -149,8 +151,8 @@ void service_loan_hand_over(const struct service_loan *loan);
 /* Closes a TCP socket that a program has, or had, where close() might wait: for SO_LINGER, which is the
  * program's, if the service's reference is the last. That is left to a thread. */
 void service_loan_let_go(const struct service_loan *loan);
-/* Closes a descriptor that a program has sent. A close() that might wait (SO_LINGER, or a file whose end
- * another process serves) is left to a thread. */
+/* Closes a descriptor that a program has sent. A close() that might wait (SO_LINGER, or a file
+ * whose end another process serves) is left to a thread. */
 void service_close_theirs(int fd);
 
 /* --- client.c --- */

@@ -333,8 +333,9 @@ static int take_consumed(struct service_loan *loan, const struct smcr_rings *r)
     return consumed > r->rx_consumed ? smcr_conn_took(loan->sock->conn, consumed, smcr_rt.now_ns) : 0;
 }
 
-/* Passes on what the program has sent and what it has read. Each direction has its own result: a connection
- * whose writing has ended (-EPIPE) still credits what was read, or its close would count that as unread. */
+/* Passes on what the program has sent and what it has read. Each direction has its own result: a
+ * connection whose writing has ended (-EPIPE) still credits what was read, or its close would count
+ * that as unread. */
 static void look_at_bytes(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;

@@ -229,8 +229,8 @@ static int make_fresh_lock(pthread_mutex_t *lock)
     return -err;
 }
 
-/* Tells programs of the peers that send SMC-R's messages without the TCP option: one that can have no loan
- * any more has to decline these itself. */
+/* Tells programs of the peers that send SMC-R's messages without the TCP option: one that can have
+ * no loan any more has to decline these itself. */
 static void name_peers(struct service *service)
 {
     for (unsigned i = 0; i < service->config.num_peers; i++) {
@@ -295,8 +295,8 @@ static int listen_there(struct service *service, struct nornic_error *why)
     service->listen_fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (service->listen_fd < 0)
         err = errno;
-    /* Before it can be found: nobody else's eyes. What is accepted inherits that the kernel tells the sender
-     * of each packet. */
+    /* Before it can be found: nobody else's eyes. What is accepted inherits that the kernel tells
+     * the sender of each packet. */
     const int on = 1;
     if (!err && setsockopt(service->listen_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
         err = errno;

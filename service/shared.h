@@ -52,8 +52,8 @@ struct service_life {
     _Alignas(uint64_t) _Atomic uint32_t word;
 };
 
-/* Addresses with which SMC-R is negotiated without the TCP option: those of `bits` leading bits in common.
- * IPv4 addresses are IPv4-mapped ones. */
+/* Addresses with which SMC-R is negotiated without the TCP option: those of `bits` leading bits in
+ * common. IPv4 addresses are IPv4-mapped ones. */
 struct service_named {
     uint8_t addr[16];
     uint8_t bits; /* 0 to 128 */

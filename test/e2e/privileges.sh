@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A process that gives up the user of its SMC-R service keeps nothing of that service: no memory, no connection
-# to it, no loan. What is new is plain TCP, and standard error says so once (test/renounce).
+# A process that gives up the user of its SMC-R service keeps nothing of that service (test/renounce): no
+# memory, no connection to it, no loan. What is new is plain TCP, and standard error says so once.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
@@ -24,8 +24,8 @@ services() {
     rm -f "$tmp"/[ab].sock
     for end in a b; do
         place="in_$end[@]" port=nn$end
-        "${!place}" "$nornic" smc service --foreground -d "udp:$port" --socket "$tmp/$end.sock" "${@/PEER/$(peer_of $end)}" \
-            2>"$tmp/service_$end" &
+        "${!place}" "$nornic" smc service --foreground -d "udp:$port" --socket "$tmp/$end.sock" \
+            "${@/PEER/$(peer_of $end)}" 2>"$tmp/service_$end" &
         e2e_pids+=("$!")
         eval "service_$end=$!"
         until_true 20 [ -S "$tmp/$end.sock" ]
@@ -50,13 +50,14 @@ way() {
     run "${in_b[@]}" "${run_b[@]}" python3 test/renounce/client.py 10.77.0.1 "$port" "$((port + 1))"
     finish
     told=$(grep -c "$sentence" <<<"$server_err")
-    if [ "$out" = right ] && [ "$server_out" = right ] && [ "$server_rc" = 0 ] && [ "$told" = "$times" ]; then
+    if [ "$out" = right ] && [ "$server_out" = right ] && [ "$server_rc" = 0 ] &&
+        [ "$told" = "$times" ]; then
         ok "$name"
     else
-        notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err; told $told times"
+        notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err; told $told"
     fi
 }
-# the service itself looks who asks, also where the library is not there to keep a program from asking
+# The service looks at the sender of each request, also where no library keeps a program from asking.
 cat >"$tmp/asks.py" <<'END'
 import array, fcntl, os, signal, socket, struct, sys
 version = int(sys.argv[2])
@@ -147,8 +148,8 @@ end_services
 
 for by in option peers; do
     if [ $by = option ]; then services; else services --peers PEER; fi
-    for name in setuid setreuid setresuid initgroups steps syscall_setuid syscall_setresuid no_library \
-        thread chroot namespace; do
+    for name in setuid setreuid setresuid initgroups steps syscall_setuid syscall_setresuid \
+        no_library thread chroot namespace; do
         way "${by}_$name" "$name" 1
     done
     for name in same seteuid seteuid_and_back setfsuid setgid refused; do

@@ -4,9 +4,9 @@
  *     renounce serve PORT WAY HOST PORT   accepts A and B, forks, and has the child go WAY with B
  *     renounce look                       says what this process has of a service
  *
- * Threads of the child use B while it goes. Then the child looks what is left, accepts C, and connects to HOST.
- * The parent goes on with A. A line on standard output tells each thing that is not as it should be; "right" is
- * the last one where there is none. It ends by SIGALRM after LIMIT_S. */
+ * Threads of the child use B while it goes. Then the child looks what is left, accepts C, and connects
+ * to HOST. The parent goes on with A. A line on standard output tells each thing that is wrong; "right" is
+ * the only one where nothing is. The program ends by SIGALRM after LIMIT_S. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>

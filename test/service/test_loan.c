@@ -171,7 +171,8 @@ static void write_on(struct service_block *b)
     atomic_store(&b->head, 40);
 }
 
-/* Ends the stream of `loan` after 30 bytes, has the program do `then`, and reads the peer's 10 bytes. */
+/* Ends the stream of `loan` after 30 bytes, has the program do `then`, and reads the peer's 10
+ * bytes. */
 static void read_after_the_end(struct pair *pair, struct pair_conn *c, void (*then)(struct service_block *))
 {
     struct service_block *b = loan->block;

@@ -31,8 +31,8 @@ static void half_close_server(struct same *s)
     same_say(s, "close %s", same_result(CALL(close)(fd)));
 }
 
-/* Options that push bytes, set after the end of the writing: what was sent before arrives, and what is read
- * afterwards counts as read. */
+/* Options that push bytes, set after the end of the writing: what was sent before arrives, and what
+ * is read afterwards counts as read. */
 static void push_after_end_client(struct same *s)
 {
     char text[16] = "";
