@@ -216,7 +216,13 @@ $(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
 
-TEST_PROGRAMS := $(VERBS_PROGRAMS) $(SERVICE_PEER) $(PRELOAD_DOUBLE)
+# a program that changes its user, and nothing of nornic
+RENOUNCE := $(BUILD)/test/renounce/renounce
+$(RENOUNCE): $(BUILD)/test/renounce/renounce.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+TEST_PROGRAMS := $(VERBS_PROGRAMS) $(SERVICE_PEER) $(PRELOAD_DOUBLE) $(RENOUNCE)
 
 tests: $(TEST_BIN) $(EXPLAIN_TRUTH) $(TEST_PROGRAMS) examples ## build the test programs
 

@@ -5,6 +5,7 @@
 #define NORNIC_PRELOAD_CALLS_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -15,6 +16,11 @@ void calls_serve_streams(void);
 /* Around fork(): the list of streams. */
 void calls_lock_streams(void);
 void calls_unlock_streams(void);
+
+/* Makes the system call `number` with the arguments `a` where it changes the ids or the
+ * namespaces of the process: true, with the result of syscall() in `*rc`. Else false, and the
+ * caller makes it. */
+bool calls_by_number(long number, const long *a, long *rc);
 
 /* -errno becomes -1 with errno; anything else is the result. */
 static inline ssize_t calls_result(ssize_t rc)

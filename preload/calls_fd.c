@@ -202,6 +202,9 @@ EXPORT long syscall(long number, ...)
         return close_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
     if (number == SYS_io_uring_setup && reach_is_wanted())
         return calls_result(-ENOSYS);
+    long rc;
+    if (reach_is_wanted() && calls_by_number(number, a, &rc))
+        return rc;
     return libc()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -9,15 +9,17 @@
 #include "preload/calls.h"
 #include "preload/conn.h"
 #include "preload/fds.h"
+#include "preload/identity.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
 #include "preload/reach.h"
 #include "preload/shadow.h"
 #include "preload/waiting.h"
 
-/* The child has a copy of the table and the same open files. Only the way to the service, and what sleeps
- * on its wake-ups, has to be its own; it is made at once, since a child that serves the network soon gives
- * up its rights: sshd's can open nothing any more (seccomp), and would be killed for trying. */
+/* The child has a copy of the table and the same open files. Only the way to the service, and what
+ * sleeps on its wake-ups, has to be its own. It is made when the child needs it, and by none that
+ * has given up the service's user; a child that is about to lose the means makes it before
+ * (preload/calls_identity.c). */
 static void before_fork(void)
 {
     calls_lock_streams();
@@ -39,9 +41,7 @@ static void in_child(void)
     shadow_forked();
     in_parent();
     waiting_forked();
-    reach_forked();
-    if (conn_any_lent())
-        (void)waiting_own();
+    reach_forked(conn_any_lent());
 }
 
 /* The child of a real vfork() has its parent's memory: what it closes before exec() would be closed in the
@@ -77,6 +77,7 @@ __attribute__((constructor)) static void begin(void)
     libc();
     if (!reach_is_wanted())
         return;
+    identity_begin();
     pthread_atfork(before_fork, in_parent, in_child);
     find_inherited();
 }

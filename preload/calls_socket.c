@@ -10,6 +10,7 @@
 #include "base/tcp_only.h"
 #include "preload/calls.h"
 #include "preload/decline.h"
+#include "preload/identity.h"
 #include "preload/lend.h"
 #include "preload/libc.h"
 #include "preload/reach.h"
@@ -43,6 +44,7 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t len_bytes)
 
 EXPORT int listen(int fd, int backlog)
 {
+    identity_look();
     LEND_HELD c = fds_has(fd) ? lend_enter_any(fd) : NULL;
     if (c && conn_state(c) == CONN_LENT)
         return (int)calls_result(-EINVAL);
@@ -75,6 +77,7 @@ static struct conn *of_others(int fd, const struct sockaddr *addr)
 
 EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len_bytes)
 {
+    identity_look();
     LEND_HELD c = fds_has(fd) ? lend_enter_any(fd) : of_others(fd, addr);
     if (c && conn_state(c) == CONN_LENT)
         return (int)calls_result(-EISCONN);
@@ -99,6 +102,7 @@ EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *len_bytes, int flag
 {
     if (!reach_is_wanted())
         return libc()->accept4(fd, addr, len_bytes, flags);
+    identity_look();
     {
         LEND_HELD c = lend_enter(fd);
         if (c)

@@ -12,8 +12,11 @@ enum conn_state {
     CONN_FRESH,      /* not connected; it is the kernel's, and what the program does to it is noted */
     CONN_LISTENING,  /* the kernel's; what is accepted inherits what was noted */
     CONN_CONNECTING, /* the kernel's; connect() has not come back with success yet */
-    CONN_LENT,       /* `borrow` has the bytes */
-    CONN_PLAIN,      /* the kernel's for good; no number leads here, but calls may be under way */
+    /* The kernel's, accepted where no loan can be had any more: its client may send SMC-R's
+     * messages before the application's bytes, and is declined then. */
+    CONN_UNSETTLED,
+    CONN_LENT,  /* `borrow` has the bytes */
+    CONN_PLAIN, /* the kernel's for good; no number leads here, but calls may be under way */
 };
 
 struct shadow_reg; /* preload/shadow.h */
@@ -28,6 +31,7 @@ struct conn {
     struct borrow_options options;
     _Atomic uint64_t rcvtimeo_ns, sndtimeo_ns; /* of a blocking call; UINT64_MAX: none */
     _Atomic int rcvlowat_bytes;
+    uint64_t settle_ns;          /* CONN_UNSETTLED: until then the client's first message is waited for */
     struct borrow *borrow;       /* CONN_LENT and after it */
     _Atomic int beside_fd;       /* the TCP socket beside a lent connection; -1: not asked for yet */
     _Atomic bool owes_times;     /* that socket has not been told SO_RCVTIMEO and SO_SNDTIMEO */

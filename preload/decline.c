@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -93,7 +94,7 @@ void decline_forget(int fd)
         libc()->setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &none, sizeof none);
 }
 
-bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking)
+static bool say(int fd)
 {
     uint8_t message[SMCR_DECLINE_BYTES];
     const struct smcr_decline decline = {
@@ -104,15 +105,71 @@ bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking)
         .diagnosis = SMCR_DIAG_NO_RESOURCES,
         .trailer = SMCR_EYE_CATCHER,
     };
+    smcr_decline_put(message, &decline);
+    return libc()->send(fd, message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof message;
+}
+
+bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking)
+{
     unsigned type = role == BORROW_CLIENT ? SMCR_CLC_PROPOSAL
                     : is_nonblocking      ? take_first_briefly(fd)
                                           : take_first(fd, base_now_ns() + PROPOSAL_NS);
     if (type == SMCR_CLC_DECLINE) /* which is not answered */
         return true;
-    if (type != SMCR_CLC_PROPOSAL)
-        return false;
-    smcr_decline_put(message, &decline);
-    return libc()->send(fd, message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof message;
+    return type == SMCR_CLC_PROPOSAL && say(fd);
+}
+
+/* --- a message that may be there or not --- */
+
+/* How many bytes the message at the head of `bytes` has, by its first ones; 0: it is none. `n`: how
+ * many are there, at least one. */
+static size_t length_of(const uint8_t *bytes, size_t n)
+{
+    const uint8_t eye[] = {SMCR_EYE_CATCHER >> 24, SMCR_EYE_CATCHER >> 16 & 0xff,
+                           SMCR_EYE_CATCHER >> 8 & 0xff, SMCR_EYE_CATCHER & 0xff};
+    struct smcr_clc head;
+    if (memcmp(bytes, eye, n < sizeof eye ? n : sizeof eye) != 0)
+        return 0;
+    if (n < SMCR_CLC_BYTES)
+        return SMCR_CLC_BYTES;
+    smcr_clc_get(&head, bytes);
+    bool is_sound = head.length <= SMCR_CLC_MAX_BYTES &&
+                    head.length >= SMCR_CLC_BYTES + SMCR_CLC_TRAIL_BYTES &&
+                    (head.type == SMCR_CLC_PROPOSAL || head.type == SMCR_CLC_DECLINE);
+    return is_sound ? head.length : 0;
+}
+
+enum decline_first decline_first(int fd, bool is_due)
+{
+    const enum decline_first otherwise = is_due ? DECLINE_BROKEN : DECLINE_TCP;
+    uint8_t bytes[SMCR_CLC_MAX_BYTES];
+    ssize_t n = libc()->recv(fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return DECLINE_NOTHING_YET;
+    size_t length = n > 0 ? length_of(bytes, (size_t)n) : 0;
+    if (length == 0)
+        return otherwise;
+    if ((size_t)n < length || length == SMCR_CLC_BYTES)
+        return DECLINE_NOTHING_YET;
+    if (net_bits_get(bytes + length - SMCR_CLC_TRAIL_BYTES, 0, 32) != SMCR_EYE_CATCHER)
+        return otherwise;
+    struct smcr_clc head;
+    smcr_clc_get(&head, bytes);
+    n = libc()->recv(fd, bytes, length, MSG_DONTWAIT); /* it was there a moment ago */
+    return n == (ssize_t)length && (head.type == SMCR_CLC_DECLINE || say(fd)) ? DECLINE_TCP : DECLINE_BROKEN;
+}
+
+void decline_wait(int fd, bool is_brief, uint64_t deadline_ns)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    uint64_t now_ns = base_now_ns();
+    uint64_t patience = is_brief ? patience_ns(now_ns) : deadline_ns;
+    uint64_t left_ns = deadline_ns > now_ns ? min_u64(deadline_ns - now_ns, patience) : 0;
+    if (left_ns == 0)
+        return;
+    libc()->poll(&wait, 1, (int)(left_ns / NS_PER_MS) + 1);
+    if (is_brief)
+        atomic_fetch_add(&brief.waited_ns, base_now_ns() - now_ns);
 }
 
 void decline_reset(int fd)

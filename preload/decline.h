@@ -6,6 +6,7 @@
 #define NORNIC_PRELOAD_DECLINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "service/borrow.h"
 
@@ -19,6 +20,19 @@ bool decline_is_due(int fd);
  * application's. False: the peer said no CLC, or nothing in time: the connection is of no use (SMCR-CLC-10,
  * CLC-42). */
 bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking);
+/* What the first bytes of a client are. */
+enum decline_first {
+    DECLINE_NOTHING_YET, /* not all of a message is there, or nothing at all */
+    DECLINE_TCP,         /* the application's, or the end; or a message that was declined and taken away */
+    DECLINE_BROKEN,      /* it is due, and they are no message; or it could not be said */
+};
+/* Looks at the first bytes of the accepted connection `fd` without waiting, and declines a
+ * Proposal. `is_due`: as decline_is_due() has it. */
+enum decline_first decline_first(int fd, bool is_due);
+/* Waits for more bytes of `fd` until `deadline_ns` (CLOCK_MONOTONIC); with `is_brief` as
+ * decline_peer() waits for a listening socket that does not block. */
+void decline_wait(int fd, bool is_brief, uint64_t deadline_ns);
+
 /* Before `fd` connects once more: the option of a connection that it had before is none of the next one's,
  * which may be made while nobody can offer SMC-R. */
 void decline_forget(int fd);

@@ -198,6 +198,21 @@ int fds_next_of(const void *object, int after)
     return -1;
 }
 
+int fds_next_kind(const struct fds_kind *kind, int after)
+{
+    for (unsigned fd = (unsigned)(after + 1); fd < PAGES * PAGE_NUMBERS; fd++) {
+        struct page *page = atomic_load(&pages[fd / PAGE_NUMBERS]);
+        if (!page) {
+            fd |= PAGE_NUMBERS - 1;
+            continue;
+        }
+        const struct fds_object *object = atomic_load(&page->at[fd % PAGE_NUMBERS]);
+        if (object && object->kind == kind) /* memory stays that of its kind */
+            return (int)fd;
+    }
+    return -1;
+}
+
 /* --- our own descriptors --- */
 
 static void nothing_to_do(struct fds_object *object)

@@ -64,6 +64,10 @@ void fds_copy(int from, int to);
 /* The lowest number above `after` (-1: from the beginning) that leads to `object`; -1: none. */
 int fds_next_of(const void *object, int after);
 
+/* The lowest number above `after` (-1: from the beginning) that leads to an object of that kind;
+ * -1: none. */
+int fds_next_kind(const struct fds_kind *kind, int after);
+
 /* A descriptor that this library keeps for itself goes where programs seldom are, above those that select()
  * can name if the limit of descriptors allows it, and the program's close() and dup2() do not reach it. */
 

@@ -9,10 +9,14 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/base.h"
+#include "base/now.h"
 #include "preload/decline.h"
 #include "preload/libc.h"
 #include "preload/reach.h"
 #include "preload/shadow.h"
+
+#define SETTLE_NS NS_PER_S /* the client sends its first message as soon as it is connected */
 
 /* One socket at a time changes what it is. Above the locks of shadow.c and fds.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,10 +83,29 @@ static enum outcome stay(const struct made *made, int rc, const char *reason)
     return is_tcp ? STAYS_TCP : ENDED;
 }
 
-/* There is no service, or it does not answer; one that had been there, it may be, when the offer was made. */
+/* Whether the service of the connection's peer negotiates with this host without the TCP option, as
+ * the service here did with the peer. Not where both ends are one address. */
+static bool is_named(int fd)
+{
+    struct sockaddr_storage own = {0}, peer = {0};
+    socklen_t own_bytes = sizeof own, peer_bytes = sizeof peer;
+    if (libc()->getsockname(fd, (struct sockaddr *)&own, &own_bytes) != 0 ||
+        libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) != 0)
+        return false;
+    ((struct sockaddr_in *)&own)->sin_port = ((struct sockaddr_in *)&peer)->sin_port; /* of IPv6 likewise */
+    return memcmp(&own, &peer, sizeof own) != 0 && borrow_is_named((struct sockaddr *)&peer);
+}
+
+/* There is no service, or it does not answer; one that had been there, it may be, when the offer
+ * was made. To a peer that its service had named, a client that has renounced it says so in the
+ * place of its Proposal. */
 static enum outcome stay_without(const struct made *made)
 {
-    return decline_is_due(made->fd) ? stay(made, 1, "the service does not answer") : STAYS_TCP;
+    if (decline_is_due(made->fd))
+        return stay(made, 1, "the service does not answer");
+    if (reach_has_renounced() && is_named(made->fd))
+        return stay(made, BORROW_PEER_WAITS, "the service's user was given up");
+    return STAYS_TCP;
 }
 
 /* Asks the service to take it. `*outer_fd` is to be put where it belongs; `blocks`: its calls are to. */
@@ -121,12 +144,104 @@ void lend_offer(struct conn *c, int fd)
         reach_trace("socket %d cannot offer SMC-R: %s", fd, strerror(-err));
 }
 
+/* --- where no loan can be had any more --- */
+
+/* The client may be about to send SMC-R's messages: both ends have sent the option, which a
+ * listening socket goes on to offer, or the service has named the client. */
+static bool may_propose(int fd)
+{
+    return decline_is_due(fd) || is_named(fd);
+}
+
+/* One thread at a time: another one must not take the bytes that this one has seen. */
+static enum decline_first look_at_first(const struct conn *c, int fd, bool is_due)
+{
+    lend_lock();
+    enum decline_first first = conn_state(c) == CONN_UNSETTLED ? decline_first(fd, is_due) : DECLINE_TCP;
+    lend_unlock();
+    return first;
+}
+
+/* Settles what the client's first bytes are, which calls of the program must not read. Where the
+ * program does not want to wait they are looked at with each call until they are there. */
+static void settle_accepted(struct conn *c, int fd)
+{
+    bool is_brief = is_nonblocking(fd), is_due = decline_is_due(fd), may_wait = true;
+    enum decline_first first = look_at_first(c, fd, is_due);
+    while (first == DECLINE_NOTHING_YET && may_wait && base_now_ns() < c->settle_ns) {
+        decline_wait(fd, is_brief, c->settle_ns);
+        first = look_at_first(c, fd, is_due);
+        may_wait = !is_brief;
+    }
+    if (first == DECLINE_NOTHING_YET && base_now_ns() < c->settle_ns)
+        return;
+    if (first == DECLINE_BROKEN || (first == DECLINE_NOTHING_YET && is_due))
+        decline_reset(fd);
+    let_numbers_go(c);
+}
+
+static bool accept_plain(const struct made *made, int family)
+{
+    if (!may_propose(made->fd))
+        return true;
+    LEND_HELD c = conn_new(family, CONN_UNSETTLED);
+    if (!c || !fds_bind(made->fd, c))
+        return stay_without(made) != ENDED;
+    c->settle_ns = base_now_ns() + SETTLE_NS;
+    if (!is_nonblocking(made->listener_fd))
+        settle_accepted(c, made->fd);
+    return true;
+}
+
+/* Puts the end of a pair whose other end is closed behind the numbers of `c`, and a socket without
+ * connection in the place of the TCP socket beside it. */
+static void end_numbers(struct conn *c)
+{
+    int dead[2], beside_fd = atomic_load(&c->beside_fd);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, dead) == 0) {
+        libc()->close(dead[1]);
+        take_numbers(c, dead[0]);
+        libc()->close(dead[0]);
+    } else { /* there is no descriptor: the numbers are free then (EBADF) */
+        for (int fd = fds_next_of(c, -1); fd >= 0; fd = fds_next_of(c, fd)) {
+            fds_unbind_from(fd, c);
+            libc()->close(fd);
+        }
+    }
+    if (beside_fd < 0)
+        return;
+    int none = libc()->socket(c->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (none < 0 || libc()->dup3(none, beside_fd, O_CLOEXEC) < 0)
+        libc()->close(beside_fd);
+    if (none >= 0)
+        libc()->close(none);
+}
+
+unsigned lend_renounce(void)
+{
+    unsigned num_lost = 0;
+    lend_lock();
+    reach_renounce();
+    for (int fd = fds_next_kind(&conn_kind, -1); fd >= 0; fd = fds_next_kind(&conn_kind, fd)) {
+        LEND_HELD c = fds_get(fd, &conn_kind);
+        if (!c || conn_state(c) != CONN_LENT || fds_next_of(c, -1) != fd)
+            continue;
+        end_numbers(c);
+        shadow_changed(c);
+        num_lost++;
+    }
+    lend_unlock();
+    return num_lost;
+}
+
 bool lend_accepted(int listener_fd, int fd, int family, int flags)
 {
     const struct made made = {.fd = fd, .role = BORROW_SERVER, .listener_fd = listener_fd};
     int outer_fd = -1;
     if (family != AF_INET && family != AF_INET6)
         return true;
+    if (reach_has_renounced())
+        return accept_plain(&made, family);
     if (!reach_service())
         return stay_without(&made) != ENDED;
     LEND_HELD listener = fds_get(listener_fd, &conn_kind);
@@ -148,6 +263,8 @@ bool lend_accepted(int listener_fd, int fd, int family, int flags)
     }
     libc()->dup3(outer_fd, fd, flags & SOCK_CLOEXEC ? O_CLOEXEC : 0);
     libc()->close(outer_fd);
+    if (reach_has_renounced()) /* by another thread meanwhile */
+        end_numbers(c);
     return true;
 }
 
@@ -163,6 +280,8 @@ bool lend_connected(struct conn *c, int fd)
             shadow_adopt(c); /* while the numbers are those of the kernel's registrations */
             take_numbers(c, outer_fd);
             libc()->close(outer_fd);
+            if (reach_has_renounced())
+                end_numbers(c);
         } else {
             let_numbers_go(c);
         }
@@ -174,6 +293,8 @@ bool lend_connected(struct conn *c, int fd)
 void lend_settle(struct conn *c, int fd)
 {
     struct pollfd look = {.fd = fd, .events = POLLOUT};
+    if (conn_state(c) == CONN_UNSETTLED)
+        settle_accepted(c, fd);
     if (conn_state(c) != CONN_CONNECTING || libc()->poll(&look, 1, 0) <= 0)
         return;
     if (look.revents & (POLLERR | POLLHUP | POLLNVAL))

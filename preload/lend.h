@@ -40,6 +40,11 @@ void lend_back(struct conn *c);
  * connection. */
 void lend_attach(int fd);
 
+/* Ends all loans of this process, which has given up the service's user: calls say ECONNRESET from
+ * now on, and no number leads to the service any more. Other holders keep theirs. How many there
+ * were. */
+unsigned lend_renounce(void);
+
 /* Around fork(). */
 void lend_lock(void);
 void lend_unlock(void);

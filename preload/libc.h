@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -71,6 +72,17 @@
     F(int, fileno, (FILE *))                                                                          \
     F(int, vdprintf, (int, const char *, va_list))                                                    \
     F(pid_t, fork, (void))                                                                            \
+    F(int, setuid, (uid_t))                                                                           \
+    F(int, seteuid, (uid_t))                                                                          \
+    F(int, setreuid, (uid_t, uid_t))                                                                  \
+    F(int, setresuid, (uid_t, uid_t, uid_t))                                                          \
+    F(int, setfsuid, (uid_t))                                                                         \
+    F(int, unshare, (int))                                                                            \
+    F(int, setns, (int, int))                                                                         \
+    F(int, chroot, (const char *))                                                                    \
+    F(int, prctl, (int, ...))                                                                         \
+    F(int, setrlimit, (__rlimit_resource_t, const struct rlimit *))                                   \
+    F(int, prlimit, (pid_t, __rlimit_resource_t, const struct rlimit *, struct rlimit *))             \
     F(long, syscall, (long, ...))
 
 #define LIBC_MEMBER(result, name, args) result(*name) args;

@@ -76,18 +76,20 @@ bool reach_rests(void)
     return reach.rest_ns > 0 && base_now_ns() < reach.rests_until_ns;
 }
 
-static bool is_set(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value;
-}
+/* Read once, since programs clear their environment. A UNIX socket's path has 107 bytes at most. */
+static char service_path[128];
 
 bool reach_is_wanted(void)
 {
-    static _Atomic int wanted = -1; /* a program may take the environment away */
-    if (wanted < 0)
-        wanted = is_set("NORNIC_SMC");
-    return wanted;
+    static _Atomic int wanted = -1;
+    if (wanted >= 0)
+        return wanted;
+    const char *path = getenv("NORNIC_SMC");
+    bool is_set = path && *path;
+    if (is_set)
+        snprintf(service_path, sizeof service_path, "%s", path);
+    wanted = is_set;
+    return is_set;
 }
 
 void reach_trace(const char *format, ...)
@@ -109,24 +111,24 @@ void reach_trace(const char *format, ...)
 
 static void try_to_open(void)
 {
-    const char *path = getenv("NORNIC_SMC");
-    if (!path || base_now_ns() < reach.next_try_ns)
+    if (base_now_ns() < reach.next_try_ns)
         return;
     reach_begin();
-    int err = borrow_open(path);
+    int err = borrow_open(service_path);
     reach_end();
     if (err == -EALREADY)
         err = 0;
     reach.next_try_ns = base_now_ns() + RETRY_NS;
     reach.is_open = err == 0;
     if (err && !reach.was_told)
-        reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", path, strerror(-err));
+        reach_trace("no service for SMC-R at %s (%s): connections are plain TCP", service_path,
+                    strerror(-err));
     reach.was_told = err != 0;
 }
 
 bool reach_service(void)
 {
-    if (!reach_is_wanted())
+    if (!reach_is_wanted() || reach_has_renounced())
         return false;
     if (reach.is_open && !borrow_is_gone())
         return true;
@@ -140,9 +142,8 @@ bool reach_service(void)
     return is_open;
 }
 
-void reach_forked(void)
+void reach_forked(bool has_loans)
 {
-    bool was_open = reach.is_open;
     pthread_mutex_init(&reach.lock, NULL);
     reach.is_open = false;
     reach.next_try_ns = 0;
@@ -150,7 +151,20 @@ void reach_forked(void)
         return;
     reach_begin();
     borrow_forked();
+    if (!has_loans)
+        borrow_forget_memory();
     reach_end();
-    if (was_open)
-        (void)reach_service();
+}
+
+void reach_renounce(void)
+{
+    reach_begin();
+    borrow_renounce();
+    reach_end();
+    reach.is_open = false;
+}
+
+bool reach_has_renounced(void)
+{
+    return borrow_has_renounced();
 }

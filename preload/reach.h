@@ -10,10 +10,13 @@
 bool reach_service(void);
 /* Whether NORNIC_SMC is set, so that it is worth noting which sockets the program makes. */
 bool reach_is_wanted(void);
-/* In the child of fork(). A parent that had the way has made it for its children, who may soon be another
- * user (servers that give up root), or in a sandbox where nothing can be opened: the child's own is made at
- * once. */
-void reach_forked(void);
+/* In the child of fork(): the way is its parent's. The child makes its own when it first needs one;
+ * until then a child without loans has no memory of the service's either. */
+void reach_forked(bool has_loans);
+/* Gives the way up for good: this process is not the service's user any more
+ * (borrow_renounce()). */
+void reach_renounce(void);
+bool reach_has_renounced(void);
 /* A line on standard error, where NORNIC_TRACE is 1. */
 __attribute__((format(printf, 1, 2))) void reach_trace(const char *format, ...);
 /* Around what a thread must not be cancelled in: it holds a lock, or has half of something done. They

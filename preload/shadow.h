@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an epoll instance of the program watches of lent connections, which the kernel's epoll cannot.
+/* What an epoll instance of the program watches of lent connections, which the kernel's epoll
+ * cannot.
  *
- * Each epoll descriptor has a shadow beside the kernel's instance. The kernel's watches the descriptors that
- * are the kernel's; the shadow has the lent connections, each with its events, its data and how far its
- * edges were told, and a waiter of the service's for all of them together. The waiter's eventfd stands in the
- * kernel's instance, so a thread that sleeps there hears of both. It stands there edge triggered, as does the
- * bell with which one thread tells those that sleep that the shadow has changed: an edge is one wake-up, and
- * after fork() one that was meant for the other process does no harm.
+ * Each epoll descriptor has a shadow beside the kernel's instance. The kernel's watches the
+ * descriptors that are the kernel's; the shadow has the lent connections, each with its events, its
+ * data and how far its edges were told, and a waiter of the service's for all of them together. The
+ * waiter's descriptor stands in the kernel's instance, so a thread that sleeps there hears of both.
+ * It stands there edge triggered, as does the bell with which one thread tells those that sleep
+ * that the shadow has changed: an edge is one wake-up, and after fork() one that was meant for the
+ * other process does no harm.
  *
- * Of sockets that are not lent yet it is noted, too, what is registered: when one is lent, its registration
- * moves from the kernel's instance into the shadow, and back when it falls back to TCP. */
+ * Of sockets that are not lent yet it is noted, too, what is registered: when one is lent, its
+ * registration moves from the kernel's instance into the shadow, and back when it falls back to
+ * TCP. */
 #ifndef NORNIC_PRELOAD_SHADOW_H
 #define NORNIC_PRELOAD_SHADOW_H
 

@@ -147,12 +147,19 @@ static int make_tables(struct service_arena *a)
     return a->pages_of && a->borrowers ? 0 : -ENOMEM;
 }
 
+/* Gives the memfd its size, for good: a program that shortens it would end all others by SIGBUS. */
+static bool set_size(int fd)
+{
+    return ftruncate(fd, (off_t)SERVICE_BYTES) == 0 &&
+           fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
 int service_arena_open(struct service_arena *a, struct nornic_error *why)
 {
     *a = (struct service_arena){.end = SERVICE_BUFFERS_AT, .mem = {.alloc = take, .free = give, .ctx = a}};
     a->memory = MAP_FAILED;
-    a->fd = memfd_create("nornic-smc", MFD_CLOEXEC);
-    if (a->fd >= 0 && ftruncate(a->fd, (off_t)SERVICE_BYTES) == 0)
+    a->fd = memfd_create("nornic-smc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (a->fd >= 0 && set_size(a->fd))
         a->memory = mmap(NULL, SERVICE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a->fd, 0);
     int err = a->memory == MAP_FAILED ? -errno : make_tables(a);
     if (!err)

@@ -15,7 +15,7 @@
  *   doorbell: a bit, and a write to an eventfd   sleeping, or looking for bits
  *   where the service sleeps
  *   futex of the connection, or a waiter's       news: a bit of the connection for each waiter that watches
- *   eventfd                                      it, and one wake-up where the waiter sleeps
+ *   end of a pair                                it, and one wake-up where the waiter sleeps
  *
  * A program that is gone or stopped holds up nobody: the service never waits for it. What a program writes
  * into the shared memory is checked before the service uses it; a service serves its own user alone.
@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -41,9 +42,26 @@ int borrow_open(const char *path);
 void borrow_forked(void);
 /* Whether the service has gone: every borrowed connection is reset then, and borrow_open() may find a new. */
 bool borrow_is_gone(void);
-/* A descriptor of this process that polls POLLHUP once the service has gone, for who sleeps on a waiter's
- * eventfd and would hear no more: of the epoll or poll beside it. -1: not open. */
+/* A descriptor of this process that polls POLLHUP once the service has gone, for who sleeps on a
+ * waiter's descriptor and would hear no more: of the epoll or poll beside it. -1: not open. */
 int borrow_service_fd(void);
+
+/* The user of the service that was open last, as its number was when it was opened. False: there
+ * was none. */
+bool borrow_owner(uid_t *uid);
+/* For a process that has given up the service's user: lets go of all that it has of any service,
+ * for good. Its connections are as good as reset (-ECONNRESET), and are so in this process alone:
+ * another holder keeps them. Memory of services is replaced by empty memory in one step, so a
+ * thread in the middle of a call goes on without effect. No service can be opened afterwards, nor
+ * in children. The outer ends are the caller's to close. */
+void borrow_renounce(void);
+bool borrow_has_renounced(void);
+/* In the child of fork(), behind borrow_forked(): a child without any borrowed connection needs no
+ * memory of its parent's, and has none from now on. The next borrow_open() maps it anew. */
+void borrow_forget_memory(void);
+/* Whether the service that was open last negotiates with the address `peer` without the TCP option.
+ * The peer's first bytes may be SMC-R's messages then. */
+bool borrow_is_named(const struct sockaddr *peer);
 
 /* Moves this process, with all its threads and the children it will have, into the service's cgroup, where
  * TCP sockets can offer SMC-R by the TCP option. 0; -EOPNOTSUPP: the service may not use BPF; or -errno. */
@@ -172,14 +190,15 @@ int borrow_wait(struct borrow *b, unsigned events, size_t bytes, uint64_t deadli
 struct borrow_waiter;
 /* NULL: no memory, no descriptor, no place. */
 struct borrow_waiter *borrow_waiter_new(void);
-/* Gives its place back to the service and closes its eventfd; nobody sleeps with it any more. */
+/* Gives its place back to the service and closes its descriptor; nobody sleeps with it any more. */
 void borrow_waiter_free(struct borrow_waiter *w);
-/* The eventfd that is readable after a wake-up; for the kernel's epoll or poll beside other descriptors. */
+/* The descriptor that is readable after a wake-up; for the kernel's epoll or poll beside other
+ * descriptors. */
 int borrow_waiter_fd(const struct borrow_waiter *w);
 /* Whether the service that it was made with has gone: it hears no more, though the next may be open. */
 bool borrow_waiter_is_gone(const struct borrow_waiter *w);
-/* Whether the service lives and has dropped it, with the connection of this process to it: it hears no more,
- * and another, to be made, has to watch in its place. Its eventfd was written then. */
+/* Whether the service lives and has dropped it, with the connection of this process to it: it hears
+ * no more, and another, to be made, has to watch in its place. Its descriptor is readable then. */
 bool borrow_waiter_is_dropped(const struct borrow_waiter *w);
 /* `w` hears of `b`; its first news is there at once. 0; -ENOSPC: too many watch this connection; -EXDEV: it
  * is not one of the service's that `w` hears of, or `w` was dropped. */
@@ -188,8 +207,8 @@ int borrow_watch(struct borrow_waiter *w, struct borrow *b);
 void borrow_unwatch(struct borrow_waiter *w, struct borrow *b);
 /* Connections with news since they were taken last, at most `max`: how many. No system call. */
 unsigned borrow_take_news(struct borrow_waiter *w, struct borrow **out, unsigned max);
-/* Before sleeping in the kernel on borrow_waiter_fd(): false: there is news, do not sleep. After it:
- * borrow_awake(), which takes the eventfd back to 0 where it was written. */
+/* Before sleeping in the kernel on borrow_waiter_fd(): false: there is news, do not sleep. After
+ * it: borrow_awake(), which empties it where it was rung. */
 bool borrow_about_to_sleep(struct borrow_waiter *w);
 void borrow_awake(struct borrow_waiter *w);
 

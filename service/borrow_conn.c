@@ -37,7 +37,7 @@ static uint32_t missed_bit(const struct borrow *b, const pthread_mutex_t *lock)
     return lock == &b->block->send_lock ? SERVICE_MISSED_SEND : SERVICE_MISSED_RECV;
 }
 
-int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
+static int take_lock(struct borrow *b, pthread_mutex_t *lock)
 {
     int err = pthread_mutex_trylock(lock);
     if (err == EBUSY)
@@ -54,11 +54,23 @@ int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
     return -pthread_mutex_consistent(lock);
 }
 
+/* Says that it is inside before it looks whether the memory is about to go: borrow_renounce() says
+ * that first and then looks whether a call is inside. */
+int borrow_lock(struct borrow *b, pthread_mutex_t *lock)
+{
+    atomic_fetch_add(&b->inside, 1);
+    int err = borrow_has_renounced() ? -ECONNRESET : take_lock(b, lock);
+    if (err)
+        atomic_fetch_sub(&b->inside, 1);
+    return err;
+}
+
 void borrow_unlock(struct borrow *b, pthread_mutex_t *lock)
 {
     pthread_mutex_unlock(lock);
     if (atomic_load(&b->block->was_missed) & missed_bit(b, lock))
         borrow_ring(b);
+    atomic_fetch_sub(&b->inside, 1);
 }
 
 void borrow_ring(const struct borrow *b)
@@ -115,7 +127,11 @@ void borrow_release(struct borrow *b)
 void borrow_forked(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    struct borrow_service *service = borrow_service();
     table_lock = fresh;
+    for (unsigned i = 0; service && i < SERVICE_CONNS; i++)
+        if (service->by_slot[i])
+            service->by_slot[i]->inside = 0; /* these threads are in the parent */
     borrow_forget_control();
 }
 

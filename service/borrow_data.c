@@ -39,17 +39,17 @@ static size_t total_of(const struct iovec *iov, int n)
 
 enum direction { INTO_RING, OUT_OF_RING };
 
-/* `n` bytes between the buffers and the `size` bytes at `ring` from `position` on. */
-static void copy(struct place *p, char *ring, uint32_t size, uint64_t position, size_t n, enum direction way)
+/* `n` bytes between the buffers and `ring` from `position` on. */
+static void copy(struct place *p, struct borrow_ring ring, uint64_t position, size_t n, enum direction way)
 {
     while (n > 0) {
-        uint32_t at = (uint32_t)(position % size);
-        size_t part = min_of(min_of(n, p->iov->iov_len - p->at), size - at);
+        uint32_t at = (uint32_t)(position % ring.size);
+        size_t part = min_of(min_of(n, p->iov->iov_len - p->at), ring.size - at);
         char *user = (char *)p->iov->iov_base + p->at;
         if (way == INTO_RING)
-            memcpy(ring + at, user, part);
+            memcpy(ring.bytes + at, user, part);
         else
-            memcpy(user, ring + at, part);
+            memcpy(user, ring.bytes + at, part);
         position += part;
         n -= part;
         p->at += part;
@@ -75,7 +75,8 @@ static size_t room_of(const struct borrow *b)
     if (atomic_load(&block->tx_lent_to) != b->generation)
         return 0;
     uint64_t used = atomic_load_explicit(&block->head, memory_order_relaxed) - atomic_load(&block->acked);
-    return used < block->tx_size ? block->tx_size - (size_t)used : 0;
+    uint32_t size = borrow_tx(b).size;
+    return used < size ? size - (size_t)used : 0;
 }
 
 /* As into a TCP connection whose other end is closed: the bytes are gone, the answer is a reset (RFC 9293,
@@ -129,12 +130,11 @@ static ssize_t send_locked(struct borrow *b, const struct iovec *iov, int n, int
         return lose(b, total);
     if (total == 0)
         return 0;
-    char *ring = (char *)b->service->memory + block->tx_at;
+    struct borrow_ring ring = borrow_tx(b);
     while (done < total && (room = room_of(b)) > 0) {
         size_t part = min_of(min_of(total - done, room), PIECE_BYTES);
         bool is_last = done + part == total;
-        copy(&from, ring, block->tx_size, atomic_load_explicit(&block->head, memory_order_relaxed), part,
-             INTO_RING);
+        copy(&from, ring, atomic_load_explicit(&block->head, memory_order_relaxed), part, INTO_RING);
         move_head(b, part, is_last && flags & MSG_OOB, is_last && flags & MSG_MORE);
         done += part;
     }
@@ -213,14 +213,13 @@ static ssize_t recv_urgent(struct borrow *b, const struct iovec *iov, int n, int
 static void copy_out(struct borrow *b, struct place *to, uint64_t from, size_t n)
 {
     struct service_block *block = b->block;
-    char *ring = (char *)b->service->memory + block->rx_at;
     if (atomic_load(&block->mark) == from && n > 0) {
         char byte = (char)atomic_load(&block->mark_byte);
-        copy(to, &byte, 1, 0, 1, OUT_OF_RING);
+        copy(to, (struct borrow_ring){&byte, 1}, 0, 1, OUT_OF_RING);
         from++;
         n--;
     }
-    copy(to, ring, block->rx_size, from, n, OUT_OF_RING);
+    copy(to, borrow_rx(b), from, n, OUT_OF_RING);
 }
 
 /* How many bytes lie at `*from`, where reading goes on; or what the call returns: 0, -errno. */
@@ -233,7 +232,7 @@ static ssize_t readable_at(const struct borrow *b, uint64_t *from)
     if (there == 0)
         return has_ended || atomic_load(&block->shut) & SERVICE_SHUT_READ ? 0 : -EAGAIN;
     /* No such thing can be, unless another program wrote there. */
-    return there > block->rx_size ? -ECONNRESET : (ssize_t)there;
+    return there > borrow_rx(b).size ? -ECONNRESET : (ssize_t)there;
 }
 
 static void move_consumed(struct borrow *b, uint64_t to)
@@ -303,7 +302,7 @@ ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags)
 static int pieces_at(const struct borrow *b, uint64_t from, size_t n, char *byte, struct iovec out[3])
 {
     const struct service_block *block = b->block;
-    char *ring = (char *)b->service->memory + block->rx_at;
+    struct borrow_ring ring = borrow_rx(b);
     int count = 0;
     if (atomic_load(&block->mark) == from) {
         *byte = (char)atomic_load(&block->mark_byte);
@@ -311,10 +310,10 @@ static int pieces_at(const struct borrow *b, uint64_t from, size_t n, char *byte
         from++;
         n--;
     }
-    uint32_t at = (uint32_t)(from % block->rx_size);
-    size_t first = min_of(n, block->rx_size - at);
-    out[count++] = (struct iovec){ring + at, first};
-    out[count++] = (struct iovec){ring, n - first};
+    uint32_t at = (uint32_t)(from % ring.size);
+    size_t first = min_of(n, ring.size - at);
+    out[count++] = (struct iovec){ring.bytes + at, first};
+    out[count++] = (struct iovec){ring.bytes, n - first};
     return count;
 }
 
@@ -383,7 +382,7 @@ bool borrow_at_mark(const struct borrow *b)
  * room is looked at for the last time; the service writes the room first and looks at this then. */
 static bool has_room(const struct borrow *b)
 {
-    size_t enough = b->block->tx_size / 3;
+    size_t enough = borrow_tx(b).size / 3;
     if (room_of(b) >= enough)
         return true;
     atomic_store(&b->block->wants_room, 1);
@@ -398,7 +397,7 @@ static unsigned smcr_levels(const struct borrow *b)
     unsigned levels = 0;
     if (flags & SERVICE_RX_ENDED || shut & SERVICE_SHUT_READ)
         levels |= POLLIN | POLLRDHUP;
-    if (readable >= atomic_load(&block->rcvlowat) || (readable > 0 && readable >= block->rx_size))
+    if (readable >= atomic_load(&block->rcvlowat) || (readable > 0 && readable >= borrow_rx(b).size))
         levels |= POLLIN;
     if (flags & SERVICE_WRITE_CLOSED || shut & SERVICE_SHUT_WRITE || has_room(b))
         levels |= POLLOUT;

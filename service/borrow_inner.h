@@ -12,6 +12,7 @@
 
 /* A service as this process knows it. Never freed: connections of one that has gone still name it. */
 struct borrow_service {
+    struct borrow_service *before; /* the one that was open before it; NULL: none */
     void *memory;
     struct service_life *life; /* service_life() of this process */
     int doorbell; /* the eventfd that wakes it; for good, since threads may be about to write to it */
@@ -26,6 +27,10 @@ struct borrow {
     uint32_t slot, generation;
     unsigned refs;
     _Atomic bool is_given_up; /* borrow_give_up() */
+    _Atomic unsigned inside;  /* calls of this process that have a lock of its block, or are about to */
+    /* Where its buffers lie: copies, since any program of the user can change those in the block,
+     * and the memory may go (borrow_renounce()). Packed by pack_ring(); 0: not read yet. */
+    _Atomic uint64_t tx_ring, rx_ring;
     struct borrow *next_free;
 };
 
@@ -61,6 +66,19 @@ int borrow_ask(struct borrow_service *of, struct service_request *request, int f
                struct service_answer *answer, int *fds);
 /* In the child of fork(): lets go of what is the parent's. */
 void borrow_forget_control(void);
+/* Every service that this process has had open, the latest first: struct borrow_service.before.
+ * Ends its connection to the service, and waits for one that has an answer to come. */
+struct borrow_service *borrow_end_control(void);
+/* No service is known any more, as before the first borrow_open(). */
+void borrow_forget_services(void);
+
+/* --- borrow_owner.c --- */
+
+/* Remembers whose service this is, and the peers that it names. */
+void borrow_note_service(const struct borrow_service *service);
+/* Notes that this process has renounced its service: borrow_has_renounced(). False: it had
+ * before. */
+bool borrow_note_renounced(void);
 
 /* --- borrow_conn.c --- */
 
@@ -73,6 +91,16 @@ void borrow_unlock(struct borrow *b, pthread_mutex_t *lock);
 #define BORROW_LOCK_NS UINT64_C(100000000)
 /* Tells the service that there is something to do. */
 void borrow_ring(const struct borrow *b);
+
+/* --- borrow_rings.c --- */
+
+/* A buffer of a connection in the memory. */
+struct borrow_ring {
+    char *bytes;
+    uint32_t size; /* 0: there is none, or the block says nonsense */
+};
+struct borrow_ring borrow_tx(const struct borrow *b);
+struct borrow_ring borrow_rx(const struct borrow *b);
 
 /* --- borrow_data.c --- */
 

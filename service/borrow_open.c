@@ -20,6 +20,7 @@
 static struct {
     pthread_mutex_t lock; /* of a question with its answer */
     int fd;               /* -1: not open */
+    int pid;              /* that has made it: a child that no handler knows of has it, too */
     int spare_fd;         /* in reserve, for an answer's where the process may have no other; -1: none */
     uint32_t last_id;     /* of a request */
     char path[sizeof((struct sockaddr_un *)NULL)->sun_path]; /* where it was opened; empty: nowhere yet */
@@ -227,11 +228,25 @@ static int take_in(const struct service_answer *hello, const int *fds, struct bo
     /* A core of the program is to hold what is the program's. */
     madvise(service->memory, SERVICE_BYTES, MADV_DONTDUMP);
     service->life = service_life(service->memory, getpid());
+    service->before = borrow_service();
     service->doorbell = high_fd(fds[1]);
     service->pid = hello->pid;
     service->uid = geteuid(); /* else connect_to() had refused it */
+    borrow_note_service(service);
     *out = service;
     return 0;
+}
+
+/* A child of clone() or _Fork(), of which no handler was told: the connection to the service is its
+ * parent's, and the service does not hear the child there. */
+static void forget_parents(void)
+{
+    struct borrow_service *service = borrow_service();
+    if (process.fd < 0 || process.pid == getpid())
+        return;
+    close_control();
+    if (service)
+        service->life = service_life(service->memory, getpid());
 }
 
 static int open_locked(const char *path)
@@ -240,6 +255,9 @@ static int open_locked(const char *path)
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
     struct borrow_service *before = borrow_service(), *service = NULL;
+    if (borrow_has_renounced())
+        return -EPERM;
+    forget_parents();
     if (process.fd >= 0 && before && !borrow_has_died(before))
         return -EALREADY;
     close_control();
@@ -248,6 +266,7 @@ static int open_locked(const char *path)
         return fd;
     memcpy(process.path, path, strlen(path) + 1); /* connect_to() has looked at its length */
     process.fd = fd;
+    process.pid = getpid();
     int err = ask_locked(&request, -1, &answer, fds);
     if (err) {
         close_control(); /* without the hello nothing else is to be asked */
@@ -271,6 +290,7 @@ int borrow_ask(struct borrow_service *of, struct service_request *request, int f
                struct service_answer *answer, int *fds)
 {
     pthread_mutex_lock(&process.lock);
+    forget_parents();
     if (process.fd < 0 && process.path[0] && !borrow_has_died(of))
         (void)open_locked(process.path);
     int err = -ENOTCONN;
@@ -286,6 +306,23 @@ int borrow_open(const char *path)
     int err = open_locked(path);
     pthread_mutex_unlock(&process.lock);
     return err;
+}
+
+/* Its end is shut down first: a thread may wait there, and would keep it open. */
+struct borrow_service *borrow_end_control(void)
+{
+    pthread_mutex_lock(&process.lock);
+    forget_parents();
+    if (process.fd >= 0)
+        shutdown(process.fd, SHUT_RDWR);
+    close_control();
+    pthread_mutex_unlock(&process.lock);
+    return borrow_service();
+}
+
+void borrow_forget_services(void)
+{
+    atomic_store(&process.service, NULL);
 }
 
 void borrow_forget_control(void)

@@ -13,7 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ static int sleep_on(_Atomic uint32_t *seq, uint32_t seen, _Atomic uint32_t *aliv
     uint32_t word = atomic_load(alive);
     struct wait_for both[2] = {{seen, (uintptr_t)seq, FUTEX_32, 0}, {word, (uintptr_t)alive, FUTEX_32, 0}};
     struct timespec until = borrow_timespec(deadline_ns), *limit = deadline_ns == UINT64_MAX ? NULL : &until;
-    if (word & SERVICE_LOCK_DIED)
+    if (!service_word_is_held(word)) /* it has died, or its memory has gone: borrow_renounce() */
         return 0;
     long n = syscall(SYS_futex_waitv, both, 2, 0, limit, CLOCK_MONOTONIC);
     if (n < 0 && errno == ENOSYS) {
@@ -78,7 +78,7 @@ static int sleep_cancellably(struct borrow *b, uint32_t seen, uint64_t deadline_
 static bool has_bytes(const struct borrow *b, size_t bytes)
 {
     uint64_t from = borrow_read_from(b), until = borrow_read_until(b, from);
-    return until - from >= bytes || until - from >= b->block->rx_size ||
+    return until - from >= bytes || until - from >= borrow_rx(b).size ||
            (until > from && atomic_load(&b->block->mark) == until);
 }
 
@@ -123,11 +123,12 @@ static int ask_for_place(struct borrow_waiter *w)
     struct service_request request = {.what = SERVICE_WAITER};
     struct service_answer answer;
     int fds[SERVICE_MAX_FDS];
-    int err = borrow_ask(w->service, &request, w->fd, &answer, fds);
-    if (!err)
-        err = answer.result;
-    if (err || answer.number >= SERVICE_WAITERS)
-        return err ? err : -EPROTO;
+    int err = borrow_ask(w->service, &request, -1, &answer, fds);
+    if (err)
+        return err;
+    w->fd = high_fd(fds[0]);
+    if (answer.result || answer.number >= SERVICE_WAITERS || w->fd < 0)
+        return answer.result ? answer.result : -EPROTO;
     w->number = answer.number;
     w->generation = answer.generation;
     w->shared = service_waiter_at(w->service->memory, w->number);
@@ -140,8 +141,8 @@ struct borrow_waiter *borrow_waiter_new(void)
     if (!w)
         return NULL;
     w->service = borrow_service();
-    w->fd = w->service ? high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) : -1;
-    if (w->fd >= 0 && ask_for_place(w) == 0)
+    w->fd = -1;
+    if (w->service && ask_for_place(w) == 0)
         return w;
     if (w->fd >= 0)
         close(w->fd);
@@ -253,8 +254,9 @@ bool borrow_about_to_sleep(struct borrow_waiter *w)
 
 void borrow_awake(struct borrow_waiter *w)
 {
-    uint64_t times;
+    char times[64];
     no_more_asleep(w);
-    ssize_t got = read(w->fd, &times, sizeof times);
-    (void)got; /* EAGAIN: it was not written */
+    /* EAGAIN: nobody has rung. */
+    while (recv(w->fd, times, sizeof times, MSG_DONTWAIT) == (ssize_t)sizeof times)
+        ;
 }

@@ -20,29 +20,49 @@
 
 enum got { GOT_REQUEST, GOT_NOTHING, GOT_END };
 
-/* A packet; `*fd`: what came with it, -1: nothing, -EMFILE: there was no room for one more descriptor. The
- * end is also what is no request. The room is that of one descriptor without the padding, in which the
- * kernel would put a second one, for nobody to close. */
-static enum got get(int from, struct service_request *request, int *fd)
+/* What came: a request, the descriptor with it, and its sender as the kernel knows it. `fd` is -1
+ * for none, -EMFILE where there was no room for one more. */
+struct packet {
+    struct service_request request;
+    int fd;
+    struct ucred sender;
+};
+
+static void take_control(struct packet *p, struct msghdr *msg)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        if (c->cmsg_level != SOL_SOCKET)
+            continue;
+        if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof p->fd))
+            memcpy(&p->fd, CMSG_DATA(c), sizeof p->fd);
+        if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof p->sender))
+            memcpy(&p->sender, CMSG_DATA(c), sizeof p->sender);
+    }
+    if (p->fd < 0 && msg->msg_flags & MSG_CTRUNC)
+        p->fd = -EMFILE;
+}
+
+/* Takes a packet. The end is also what is no request. The kernel puts the sender first; the room
+ * behind it is that of one descriptor without the padding, where a second one would be for nobody
+ * to close. */
+static enum got get(int from, struct packet *p)
 {
     union {
         struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
     } space;
-    struct iovec iov = {.iov_base = request, .iov_len = sizeof *request};
-    struct msghdr msg = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = CMSG_LEN(sizeof *fd)};
-    *fd = -1;
+    struct iovec iov = {.iov_base = &p->request, .iov_len = sizeof p->request};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = CMSG_SPACE(sizeof p->sender) + CMSG_LEN(sizeof p->fd)};
+    *p = (struct packet){.fd = -1, .sender = {.pid = -1, .uid = (uid_t)-1}};
     ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? GOT_NOTHING : GOT_END;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof *fd))
-            memcpy(fd, CMSG_DATA(c), sizeof *fd);
-    if (*fd < 0 && msg.msg_flags & MSG_CTRUNC)
-        *fd = -EMFILE;
+    take_control(p, &msg);
     bool is_sound =
-        n == (ssize_t)sizeof *request && !(msg.msg_flags & MSG_TRUNC) && request->magic == SERVICE_MAGIC;
+        n == (ssize_t)sizeof p->request && !(msg.msg_flags & MSG_TRUNC) && p->request.magic == SERVICE_MAGIC;
     return is_sound ? GOT_REQUEST : GOT_END;
 }
 
@@ -139,33 +159,32 @@ static void tcp_socket(struct service *service, const struct service_request *re
     }
 }
 
-/* What else a program sends may block whoever writes to it. */
-static bool is_eventfd(int fd)
+/* Makes the pair by which a waiter is woken. Its inner end is the service's alone, so no program
+ * can make a call on it wait. The outer end is in `r->given`. 0 or -errno. */
+static int make_ear(struct service_client *client, struct service_ear *ear, struct reply *r)
 {
-    static const char what[] = "anon_inode:[eventfd]";
-    char path[32], name[sizeof what];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    ssize_t len = readlink(path, name, sizeof name);
-    return len == (ssize_t)sizeof what - 1 && memcmp(name, what, sizeof what - 1) == 0;
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+        return -errno;
+    *ear = (struct service_ear){.owner = client, .fd = high_fd(fds[0])};
+    r->given = r->fds[0] = fds[1];
+    r->num_fds = 1;
+    return 0;
 }
 
-static void new_waiter(struct service *service, struct service_client *client, int *fd, struct reply *r)
+static void new_waiter(struct service *service, struct service_client *client, struct reply *r)
 {
     uint32_t number = 0;
     while (number < SERVICE_WAITERS && service->ears[number].owner)
         number++;
-    bool can_ring = *fd >= 0 && is_eventfd(*fd);
-    if (!can_ring || number == SERVICE_WAITERS) {
-        r->answer.result = can_ring ? -ENOSPC : -EBADF;
+    r->answer.result = number < SERVICE_WAITERS ? make_ear(client, &service->ears[number], r) : -ENOSPC;
+    if (r->answer.result)
         return;
-    }
     struct service_waiter *waiter = service_waiter_at(service->arena.memory, number);
     uint32_t generation = atomic_load(&waiter->generation);
     memset(waiter, 0, sizeof *waiter);
     generation += generation % 2 ? 2 : 1; /* odd, whatever a program made of it */
     atomic_store(&waiter->generation, generation);
-    service->ears[number] = (struct service_ear){.owner = client, .fd = high_fd(*fd)};
-    *fd = -1;
     r->answer.number = number;
     r->answer.generation = generation;
 }
@@ -216,7 +235,7 @@ static void answer(struct service *service, struct service_client *client,
         tcp_socket(service, request, r);
         return;
     case SERVICE_WAITER:
-        new_waiter(service, client, fd, r);
+        new_waiter(service, client, r);
         return;
     case SERVICE_NO_WAITER:
         no_waiter(service, client, request, r);
@@ -228,20 +247,48 @@ static void answer(struct service *service, struct service_client *client,
     r->answer.result = -EOPNOTSUPP;
 }
 
+/* Whether the sender is still the service's user. A process that can become it again counts: its
+ * real user alone comes with the packet, the effective and the saved one are in /proc. */
+static bool is_of_user(const struct ucred *sender)
+{
+    char path[32], line[128];
+    unsigned uids[3];
+    bool is_own = sender->uid == geteuid();
+    snprintf(path, sizeof path, "/proc/%d/status", (int)sender->pid);
+    FILE *status = is_own || sender->pid <= 0 ? NULL : fopen(path, "re");
+    while (status && !is_own && fgets(line, sizeof line, status))
+        if (sscanf(line, "Uid: %u %u %u", &uids[0], &uids[1], &uids[2]) == 3)
+            is_own = uids[0] == geteuid() || uids[1] == geteuid() || uids[2] == geteuid();
+    if (status)
+        fclose(status);
+    return is_own;
+}
+
+/* Judges the sender of a request: the process that has connected, and of the service's user. A
+ * process that has only inherited the descriptor is not heard, nor answered: what it asks is not
+ * its parent's. One that has given up the service's user is cut off. */
+static enum got judge_sender(const struct service_client *client, const struct packet *p)
+{
+    if (p->sender.pid != client->pid)
+        return GOT_NOTHING;
+    return is_of_user(&p->sender) ? GOT_REQUEST : GOT_END;
+}
+
 void service_client_on_event(struct service *service, struct service_client *client)
 {
-    struct service_request request;
+    struct packet p;
     struct reply r = {.given = -1};
-    int fd;
-    enum got got = get(client->fd, &request, &fd);
+    enum got got = get(client->fd, &p);
+    if (got == GOT_REQUEST)
+        got = judge_sender(client, &p);
     if (got == GOT_REQUEST) {
-        r.answer.what = request.what;
-        r.answer.id = request.id;
-        answer(service, client, &request, &fd, &r);
+        r.answer.what = p.request.what;
+        r.answer.id = p.request.id;
+        answer(service, client, &p.request, &p.fd, &r);
         got = put(client->fd, &r.answer, r.fds, r.num_fds) ? GOT_REQUEST : GOT_END;
     }
-    if (fd >= 0)
-        close(fd);
+    if (p.fd >= 0)
+        service_close_theirs(p.fd);
     if (r.given >= 0)
         close(r.given);
     if (got == GOT_END)

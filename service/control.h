@@ -24,7 +24,7 @@ enum service_what {
     SERVICE_BEGIN,     /* with a TCP socket; answered with the outer end, or, `result` 1, with why not */
     SERVICE_TCP,       /* of a connection in BORROW_TCP: its TCP socket */
     SERVICE_BESIDE,    /* of a connection in any state: the same */
-    SERVICE_WAITER,    /* with an eventfd; answered with its number */
+    SERVICE_WAITER,    /* answered with its number, and the end of a pair that is readable after a wake-up */
     SERVICE_NO_WAITER, /* gives it back */
     SERVICE_ENTER,     /* the process goes into the cgroup of the rendezvous */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the service's half share, from below: arena (the memory), life (its end), wake (who
- * sleeps), loan (the connections), tcp (their TCP sockets where they fell back), client (who borrows, and
- * what they ask), service (the loop). Everything is under the lock of sock/runtime.h, in one thread. */
+/* What the files of the service's half share, from below: arena (the memory), life (its end), wake
+ * (who sleeps), judge (which connections are lent), loan (these), tcp (their TCP sockets where they
+ * fell back), client (who borrows, and what they ask), service (the loop). Everything is under the
+ * lock of sock/runtime.h, in one thread. */
 #ifndef NORNIC_SERVICE_INNER_H
 #define NORNIC_SERVICE_INNER_H
 
@@ -34,7 +35,7 @@ struct service_client {
 /* What hears for a program. */
 struct service_ear {
     struct service_client *owner; /* NULL: the place is free */
-    int fd;                       /* its eventfd */
+    int fd;                       /* the service's end of the pair that wakes it */
     bool is_due;                  /* it has news that it is to be woken for */
 };
 
@@ -51,6 +52,11 @@ struct service_loan {
     uint64_t cross_ns; /* until then its TCP socket is not handed over; 0: it may be */
     bool has_rings;    /* the block says where the buffers lie */
     bool must_push;    /* an option was set that sends what is gathered */
+    bool is_server;
+    /* A holder gave up the service's user: where its bytes were then, in both directions
+     * together. */
+    bool was_renounced;
+    uint64_t begun_ns, renounced_at;
 };
 
 struct service {
@@ -75,8 +81,9 @@ struct service {
     unsigned num_to_wake, num_to_ring;
     uint64_t look_ns; /* when those that wait for time alone are looked at; NET_TIME_NONE: there are none */
     uint64_t used_ns; /* when somebody was there last */
-    pthread_mutex_t fresh_lock; /* what a lock of a block looks like at first */
-    uint64_t num_sleeps;        /* service_head.sleep of the last */
+    pthread_mutex_t fresh_lock;     /* what a lock of a block looks like at first */
+    uint64_t num_sleeps;            /* service_head.sleep of the last */
+    uint64_t tcp_ports[65536 / 64]; /* a bit for each whose server gives up the service's user */
     bool is_stopping;
 };
 
@@ -97,8 +104,8 @@ void service_wake(struct service_loan *loan);
  * the one who had it has left. While that one has it still it is looked at again (`look_ns`): the kernel
  * marks the locks of the dead, and tells only those who wait there. */
 void service_wake_who_missed(struct service_loan *loan);
-/* Writes a waiter's eventfd; empties the doorbell's. Programs have them, too, and may have taken away that
- * they do not block: the service never waits there. */
+/* Wakes a waiter by its pair; empties the doorbell's eventfd. The service never waits there,
+ * whatever programs have made of their descriptors. */
 void service_ring_ear(const struct service_ear *ear);
 void service_empty(int doorbell);
 /* Wakes all whom news came for. Before the service sleeps. */
@@ -122,6 +129,20 @@ void service_loan_on_inner(struct service_loan *loan, uint32_t events);
 /* The loan of that slot and generation; NULL: it is no more. */
 struct service_loan *service_loan_find(struct service *service, uint32_t slot, uint32_t generation);
 
+/* --- judge.c --- */
+
+/* Judges whether the TCP connection `tcp_fd` is lent. 0: it is; where `*declines` is not NULL its
+ * peer waits for CLC messages, and gets a Decline for that reason. 1: it stays plain TCP,
+ * `*why_not` says why. A port that is missing the core finds itself. */
+int service_judge(const struct service *service, int tcp_fd, bool is_server, enum service_why_not *why_not,
+                  const char **declines);
+/* Notes that a holder of the loan gave up the service's user, and how far its bytes were then. */
+void service_judge_look(struct service_loan *loan);
+/* Learns from a loan whose last descriptor is closed. Where no byte moved after a holder had given
+ * up the service's user, that holder was its server: the next connections of this port stay plain
+ * TCP. */
+void service_judge_end(struct service_loan *loan);
+
 /* --- tcp.c --- */
 
 /* Its TCP socket is about to be a program's: it gets what programs have set, once. Those who ask later get
@@ -130,6 +151,9 @@ void service_loan_hand_over(const struct service_loan *loan);
 /* Closes a TCP socket that a program has, or had, where close() might wait: for SO_LINGER, which is the
  * program's, if the service's reference is the last. That is left to a thread. */
 void service_loan_let_go(const struct service_loan *loan);
+/* Closes a descriptor that a program has sent. A close() that might wait (SO_LINGER, or a file
+ * whose end another process serves) is left to a thread. */
+void service_close_theirs(int fd);
 
 /* --- client.c --- */
 

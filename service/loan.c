@@ -31,61 +31,6 @@
 #define PRESET_OF_MANY_BYTES ((256u << 10) - 64)
 #define MANY_LOANS           64
 
-/* --- whether it is lent --- */
-
-static bool is_tcp(int fd)
-{
-    struct tcp_info info = {0};
-    int protocol = 0;
-    socklen_t len = sizeof protocol, info_len = sizeof info;
-    return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 && protocol == IPPROTO_TCP &&
-           getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_len) == 0 &&
-           (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
-}
-
-static bool is_in(const struct service_peers *p, const struct nornic_addr *addr)
-{
-    bool is_v4 = nornic_addr_is_v4(&p->addr);
-    unsigned bits = p->prefix_len + (is_v4 ? 96u : 0u);
-    if (is_v4 != nornic_addr_is_v4(addr) || memcmp(p->addr.b, addr->b, bits / 8) != 0)
-        return false;
-    return bits % 8 == 0 || !((p->addr.b[bits / 8] ^ addr->b[bits / 8]) >> (8 - bits % 8));
-}
-
-static bool is_configured(const struct service *service, const struct nornic_addr *addr)
-{
-    for (unsigned i = 0; i < service->config.num_peers; i++)
-        if (is_in(&service->config.peers[i], addr))
-            return true;
-    return false;
-}
-
-static bool has_seen_option(int tcp_fd)
-{
-    return smcr_rt.rendezvous && smcr_rendezvous_seen(smcr_rt.rendezvous, tcp_fd);
-}
-
-/* 0, or the answer that it stays plain TCP. Whose peer waits for CLC messages gets them, be it a Decline:
- * `*declines` says why; that there is no port for it the core finds itself. */
-static int judge(const struct service *service, int tcp_fd, enum service_why_not *why_not,
-                 const char **declines)
-{
-    struct nornic_addr peer;
-    *declines = NULL;
-    *why_not = SERVICE_NOT_TCP;
-    if (!is_tcp(tcp_fd) || smcr_sock_peer_addr(tcp_fd, &peer) != 0)
-        return 1;
-    bool is_here = smcr_addrs_owner(&peer);
-    if (has_seen_option(tcp_fd)) {
-        *declines = is_here ? "both ends are on this host" : NULL;
-        return 0;
-    }
-    if (is_configured(service, &peer) && !is_here)
-        return 0;
-    *why_not = is_here ? SERVICE_LOOPBACK : smcr_rt.rendezvous ? SERVICE_NOT_OFFERED : SERVICE_NO_BPF;
-    return 1;
-}
-
 /* --- slots --- */
 
 /* One that rests: a thread that was stopped in the middle of a call may have a lock of its last connection
@@ -144,6 +89,7 @@ static void init_block(struct service *service, uint32_t slot, const struct serv
     atomic_store(&b->is_waited_for, 0);
     atomic_store(&b->wants_room, 0);
     atomic_store(&b->was_missed, 0);
+    atomic_store(&b->was_renounced, 0);
     atomic_store(&b->error, 0);
     atomic_store(&b->shut, 0);
     atomic_store(&b->options, begin->options);
@@ -253,14 +199,16 @@ int service_loan_begin(struct service *service, int tcp_fd, const struct service
 {
     struct service_loan *loan = NULL;
     const char *declines;
-    int err = judge(service, tcp_fd, why_not, &declines);
+    int err = service_judge(service, tcp_fd, begin->is_server, why_not, &declines);
     if (!err)
         err = make_loan(service, tcp_fd, begin, &loan, outer_fd);
     if (err) {
-        close(tcp_fd);
+        service_close_theirs(tcp_fd);
         return err;
     }
     struct smcr_sock *s = loan->sock;
+    loan->is_server = begin->is_server;
+    loan->begun_ns = smcr_rt.now_ns;
     const int any = 1; /* of bytes is news, whatever SO_RCVLOWAT the program has set */
     setsockopt(s->tcp_fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
     smcr_sock_ref(s);
@@ -334,6 +282,7 @@ void service_loan_end(struct service_loan *loan)
     if (loan->inner < 0)
         return;
     service_loan_look(loan);
+    service_judge_end(loan);
     smcr_rt_unwatch(loan->inner);
     close(loan->inner);
     loan->inner = -1;
@@ -384,16 +333,19 @@ static int take_consumed(struct service_loan *loan, const struct smcr_rings *r)
     return consumed > r->rx_consumed ? smcr_conn_took(loan->sock->conn, consumed, smcr_rt.now_ns) : 0;
 }
 
+/* Passes on what the program has sent and what it has read. Each direction has its own result: a
+ * connection whose writing has ended (-EPIPE) still credits what was read, or its close would count
+ * that as unread. */
 static void look_at_bytes(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;
     struct smcr_rings r;
     if (s->state != SMCR_SOCK_SMCR || !s->conn || !smcr_conn_rings(s->conn, &r))
         return;
-    int err = put_bytes(loan, &r);
-    if (!err && s->conn && smcr_conn_rings(s->conn, &r))
-        err = take_consumed(loan, &r);
-    if (err == -EINVAL)
+    int put_err = put_bytes(loan, &r), took_err = 0;
+    if (s->conn && smcr_conn_rings(s->conn, &r))
+        took_err = take_consumed(loan, &r);
+    if (put_err == -EINVAL || took_err == -EINVAL)
         abort_loan(loan, "the program wrote impossible positions into the shared memory");
 }
 
@@ -435,6 +387,7 @@ void service_loan_look(struct service_loan *loan)
         take_options(loan);
     look_at_bytes(loan);
     look_at_shut(loan, shut);
+    service_judge_look(loan);
     service_wake_who_missed(loan);
     if (atomic_load(&loan->block->wants_room))
         smcr_sock_notify(loan->sock, 0);

@@ -229,12 +229,27 @@ static int make_fresh_lock(pthread_mutex_t *lock)
     return -err;
 }
 
+/* Tells programs of the peers that send SMC-R's messages without the TCP option: one that can have
+ * no loan any more has to decline these itself. */
+static void name_peers(struct service *service)
+{
+    for (unsigned i = 0; i < service->config.num_peers; i++) {
+        const struct service_peers *peers = &service->config.peers[i];
+        struct service_named *named = &service->head->named[i];
+        memcpy(named->addr, peers->addr.b, sizeof named->addr);
+        named->bits = (uint8_t)(peers->prefix_len + (nornic_addr_is_v4(&peers->addr) ? 96u : 0u));
+    }
+    service->head->num_named = service->config.num_peers;
+}
+_Static_assert(SERVICE_NAMED == SERVICE_MAX_PEERS, "there is a place for each");
+
 static int make_memory(struct service *service, struct nornic_error *why)
 {
     int err = service_arena_open(&service->arena, why);
     if (err)
         return err;
     service->head = service->arena.memory;
+    name_peers(service);
     service->head->version = SERVICE_VERSION;
     service->head->magic = SERVICE_MAGIC;
     make_fresh_lock(&service->fresh_lock);
@@ -280,7 +295,11 @@ static int listen_there(struct service *service, struct nornic_error *why)
     service->listen_fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (service->listen_fd < 0)
         err = errno;
-    /* Before it can be found: nobody else's eyes. */
+    /* Before it can be found: nobody else's eyes. What is accepted inherits that the kernel tells
+     * the sender of each packet. */
+    const int on = 1;
+    if (!err && setsockopt(service->listen_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+        err = errno;
     if (!err && (fchmod(service->listen_fd, 0600) != 0 ||
                  bind(service->listen_fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
                  chmod(service->path, 0600) != 0 || listen(service->listen_fd, SOMAXCONN) != 0))
@@ -293,8 +312,8 @@ static int make_fds(struct service *service, struct nornic_error *why)
     service->doorbell_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int err = service->doorbell_fd < 0 ? -errno : 0;
     if (!err)
-        err = service_watch_fd(&service->doorbell_source, SERVICE_DOORBELL, service->doorbell_fd, EPOLLIN,
-                               NULL);
+        err = service_watch_fd(&service->doorbell_source, SERVICE_DOORBELL, service->doorbell_fd,
+                               EPOLLIN | EPOLLET, NULL);
     if (!err)
         err = service_client_listen(service);
     return err ? net_error_set(why, -err, "cannot make the service's descriptors: %s", strerror(-err)) : 0;

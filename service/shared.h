@@ -7,8 +7,8 @@
  *     SERVICE_BUFFERS_AT     RMBs and send buffers, handed out by service/arena.h
  *
  * Each field has one side that writes it. The service checks what a program wrote before it uses it, and
- * loses no more by nonsense than that connection; programs of one user trust each other, as they do by
- * ptrace().
+ * loses no more by nonsense than that connection. Programs of the user trust each other with all of it, so a
+ * process that gives up the user gives up the memory: borrow_renounce().
  *
  * Orders. A position is stored (release) after the bytes that it is about are in place, and read (acquire)
  * before they are touched. Whoever is about to sleep says so first and then looks again; who brings news
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 7           /* of this memory and of service/control.h: both ends have the same */
+#define SERVICE_VERSION 8           /* of this memory and of service/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
@@ -52,6 +52,14 @@ struct service_life {
     _Alignas(uint64_t) _Atomic uint32_t word;
 };
 
+/* Addresses with which SMC-R is negotiated without the TCP option: those of `bits` leading bits in
+ * common. IPv4 addresses are IPv4-mapped ones. */
+struct service_named {
+    uint8_t addr[16];
+    uint8_t bits; /* 0 to 128 */
+};
+#define SERVICE_NAMED 64
+
 struct service_head {
     uint32_t magic, version;
     /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
@@ -62,6 +70,8 @@ struct service_head {
      * need not be rung for. By the service, and by who rings: service_ring(). */
     _Alignas(SERVICE_LINE) _Atomic uint64_t sleep;
     _Alignas(SERVICE_LINE) struct service_bits to_look_at; /* set by programs: there is something to do */
+    _Alignas(SERVICE_LINE) uint32_t num_named; /* by the service, before its first program; of `named` */
+    struct service_named named[SERVICE_NAMED];
 };
 
 /* service_block.flags, by the service. */
@@ -130,6 +140,7 @@ struct service_block {
     _Alignas(SERVICE_LINE) _Atomic uint32_t is_waited_for; /* at `seq`; the service takes it back */
     _Atomic uint32_t wants_room;           /* somebody found too little; the service takes it back */
     _Atomic uint32_t was_missed;           /* enum service_missed; the service takes it back */
+    _Atomic uint32_t was_renounced;        /* a holder changed its user: borrow_renounce() */
     _Atomic int32_t error;                 /* SO_ERROR: set by the service, taken by a program */
     _Atomic uint32_t shut;                 /* enum service_shut */
     _Atomic uint32_t options;              /* enum service_option */

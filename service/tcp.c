@@ -69,6 +69,16 @@ static bool close_elsewhere(int fd)
     return is_begun;
 }
 
+void service_close_theirs(int fd)
+{
+    struct linger linger = {0};
+    socklen_t len = sizeof linger;
+    bool is_quick = getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
+                    (!linger.l_onoff || linger.l_linger == 0);
+    if (is_quick || !close_elsewhere(fd))
+        close(fd);
+}
+
 void service_loan_let_go(const struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;

@@ -432,7 +432,7 @@ run "$nornic" verify "$tmp/a.pcapng"
 if [ $rc = 0 ]; then ok smc_capture; else notok smc_capture "$(echo "$out$err" | tail -3)"; fi
 
 BUILD=$build NORNIC=$nornic PROGRAMS_CAPTURE=no SELFTEST_ROWS="poll sendfile peek_again server_stops" \
-    test/preload/programs smc nginx redis mptcp_connect
+    test/preload/programs smc nginx nginx_nobody redis sftp mptcp_connect
 [ $? = 0 ] || status=1
 for mode in server client; do
     BUILD=$build NORNIC=$nornic PROGRAMS_CAPTURE=no test/preload/programs $mode socat

@@ -154,3 +154,75 @@ Test(decline, what_an_earlier_connection_agreed_on_is_forgotten, .timeout = 20)
         close(fd);
     }
 }
+
+/* --- a client that may send a Proposal, or may not --- */
+
+static void send_bytes(int fd, const void *bytes, size_t n)
+{
+    cr_assert_eq(send(fd, bytes, n, 0), (ssize_t)n);
+}
+
+/* Waits, for 10 seconds at most, until `n` bytes are there. */
+static void arrive(int fd, size_t n)
+{
+    char bytes[256];
+    struct timespec a_moment = {.tv_nsec = 1000000};
+    for (int i = 0; i < 10000 && recv(fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) < (ssize_t)n; i++)
+        nanosleep(&a_moment, NULL);
+}
+
+Test(decline, a_proposal_is_declined_once_all_of_it_is_there, .timeout = 20)
+{
+    uint8_t bytes[PROPOSAL_BYTES + 5];
+    char rest[8];
+    int fd[2];
+    connect_pair(fd);
+    make(bytes, SMCR_CLC_PROPOSAL, PROPOSAL_BYTES);
+    memcpy(bytes + PROPOSAL_BYTES, "hello", 5);
+    cr_assert_eq(decline_first(fd[0], false), DECLINE_NOTHING_YET);
+    for (unsigned at = 0; at < PROPOSAL_BYTES; at++) {
+        cr_assert_eq(decline_first(fd[0], at % 2), DECLINE_NOTHING_YET, "%u", at);
+        send_bytes(fd[1], bytes + at, 1);
+        arrive(fd[0], at + 1);
+    }
+    send_bytes(fd[1], bytes + PROPOSAL_BYTES, 5);
+    cr_assert_eq(decline_first(fd[0], false), DECLINE_TCP);
+    expect_decline(fd[1]);
+    cr_assert_eq(recv(fd[0], rest, 5, MSG_WAITALL), 5);
+    cr_assert_eq(memcmp(rest, "hello", 5), 0);
+}
+
+/* What is no message is the application's, and stays; where a message is due the connection is of
+ * no use. */
+Test(decline, what_is_no_message_stays, .timeout = 20)
+{
+    const char *const texts[] = {"G", "GET / HTTP/1.0", "\xe2\xd4\xc3X", "\xe2\xd4\xc3\xd9\x09\x00\x34\x10",
+                                 "\xe2\xd4\xc3\xd9\x01\xff\xff\x10"};
+    const size_t lengths[] = {1, 14, 4, 8, 8};
+    char back[16];
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int fd[2];
+        connect_pair(fd);
+        send_bytes(fd[1], texts[i], lengths[i]);
+        arrive(fd[0], lengths[i]);
+        cr_expect_eq(decline_first(fd[0], false), DECLINE_TCP, "%u", i);
+        cr_expect_eq(decline_first(fd[0], true), DECLINE_BROKEN, "%u", i);
+        cr_expect_eq(recv(fd[0], back, sizeof back, MSG_DONTWAIT), (ssize_t)lengths[i], "%u", i);
+        cr_expect_eq(memcmp(back, texts[i], lengths[i]), 0, "%u", i);
+        cr_expect_eq(recv(fd[1], back, sizeof back, MSG_DONTWAIT), -1, "nothing was said");
+        close(fd[0]);
+        close(fd[1]);
+    }
+}
+
+Test(decline, a_client_that_ends_at_once_has_said_nothing, .timeout = 20)
+{
+    char byte;
+    int fd[2];
+    connect_pair(fd);
+    shutdown(fd[1], SHUT_WR);
+    struct pollfd ended = {.fd = fd[0], .events = POLLIN};
+    cr_assert_eq(poll(&ended, 1, 10000), 1);
+    cr_assert_eq(decline_first(fd[0], false), DECLINE_TCP);
+    cr_assert_eq(recv(fd[0], &byte, 1, 0), 0);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The program's half of a lent connection, over memory in which nothing but the test plays the service. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -158,4 +159,102 @@ Test(borrow, one_that_was_given_up_is_reset, .init = set_up, .fini = tear_down)
     cr_assert_eq(borrow_levels(&lent) & (POLLIN | POLLOUT | POLLHUP | POLLERR),
                  POLLIN | POLLOUT | POLLHUP | POLLERR);
     cr_assert_eq(borrow_wait(&lent, POLLIN, 1, UINT64_MAX), 0);
+}
+
+/* --- what others may write into the block --- */
+
+Test(borrow, where_the_buffers_lie_is_read_once, .init = set_up, .fini = tear_down)
+{
+    char byte = 0;
+    struct iovec iov = {&byte, 1};
+    ((char *)service.memory)[lent.block->rx_at] = 'r';
+    cr_assert_eq(send_bytes(1), 1);
+    atomic_store(&lent.block->produced, 1);
+    cr_assert_eq(borrow_recv(&lent, &iov, 1, MSG_PEEK), 1);
+    const uint64_t tx_at = lent.block->tx_at;
+    lent.block->tx_at = lent.block->rx_at = SERVICE_BYTES * 2; /* where nothing is mapped */
+    cr_assert_eq(send_bytes(1), 1);
+    cr_assert_eq(((char *)service.memory)[tx_at + 1], 0x5a);
+    cr_assert_eq(borrow_recv(&lent, &iov, 1, 0), 1);
+    cr_assert_eq(byte, 'r');
+    lent.block->tx_size = lent.block->rx_size = 0;
+    cr_assert_eq(send_bytes(1), 1);
+}
+
+static void expect_no_use_of(uint64_t at, uint32_t size)
+{
+    char bytes[8];
+    struct iovec iov = {bytes, sizeof bytes};
+    atomic_store(&lent.block->produced, 4);
+    lent.block->tx_at = lent.block->rx_at = at;
+    lent.block->tx_size = lent.block->rx_size = size;
+    cr_expect_eq(send_bytes(4), -EAGAIN, "%#llx, %#x", (unsigned long long)at, size);
+    cr_expect_eq(borrow_recv(&lent, &iov, 1, 0), -ECONNRESET, "%#llx, %#x", (unsigned long long)at, size);
+    cr_expect_eq(borrow_levels(&lent) & POLLERR, 0);
+}
+
+Test(borrow, buffers_that_lie_elsewhere_are_not_used, .init = set_up, .fini = tear_down)
+{
+    expect_no_use_of(0, LENT_RING_BYTES); /* the head and the blocks */
+    expect_no_use_of(SERVICE_BUFFERS_AT - 1, LENT_RING_BYTES);
+    expect_no_use_of(SERVICE_BYTES - LENT_RING_BYTES + 1, LENT_RING_BYTES);
+    expect_no_use_of(SERVICE_BYTES, 1);
+    expect_no_use_of(UINT64_MAX - 10, LENT_RING_BYTES);
+    expect_no_use_of(SERVICE_BUFFERS_AT, 0);
+    expect_no_use_of(SERVICE_BUFFERS_AT, 1u << 24);
+}
+
+/* --- a process that gives up the service's user --- */
+
+Test(borrow, nothing_is_lent_after_the_user_is_given_up, .init = set_up, .fini = tear_down)
+{
+    struct sockaddr named = {.sa_family = AF_INET};
+    uid_t uid = 7;
+    cr_assert_not(borrow_has_renounced());
+    borrow_renounce();
+    cr_assert(borrow_has_renounced());
+    cr_assert_eq(send_bytes(1), -ECONNRESET);
+    cr_assert_eq(borrow_open("/nowhere"), -EPERM);
+    cr_assert_not(borrow_owner(&uid));
+    cr_assert_not(borrow_is_named(&named));
+}
+
+/* As after borrow_renounce(): a thread that was about to sleep does not. */
+Test(borrow, empty_memory_is_that_of_a_dead_service, .init = set_up, .fini = tear_down)
+{
+    cr_assert_eq(send_bytes(1), 1);
+    memset(service.memory, 0, SERVICE_BUFFERS_AT);
+    cr_assert_eq(borrow_state(&lent), BORROW_RESET);
+    cr_assert_eq(borrow_wait(&lent, POLLIN, 1, UINT64_MAX), 0);
+    cr_assert_eq(send_bytes(1), -ECONNRESET);
+    cr_assert(borrow_levels(&lent) & POLLERR);
+}
+
+static void name(struct service_head *head, unsigned i, const char *text, unsigned bits)
+{
+    cr_assert_eq(inet_pton(AF_INET6, text, head->named[i].addr), 1);
+    head->named[i].bits = (uint8_t)bits;
+}
+
+static bool is_named(const char *text)
+{
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in in = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
+        return borrow_is_named((struct sockaddr *)&in);
+    cr_assert_eq(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
+    return borrow_is_named((struct sockaddr *)&in6);
+}
+
+Test(borrow, the_peers_that_a_service_names_are_known, .init = set_up, .fini = tear_down)
+{
+    struct service_head *head = service.memory;
+    name(head, 0, "::ffff:10.1.2.128", 96 + 25);
+    name(head, 1, "fd77::", 64);
+    head->num_named = 2;
+    borrow_note_service(&service);
+    head->num_named = 0; /* copied */
+    cr_expect(is_named("10.1.2.129") && is_named("10.1.2.255") && is_named("::ffff:10.1.2.130"));
+    cr_expect(!is_named("10.1.2.127") && !is_named("10.1.3.129") && !is_named("0.0.0.0"));
+    cr_expect(is_named("fd77::1") && !is_named("fd77:0:0:1::1"));
 }

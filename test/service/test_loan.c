@@ -143,6 +143,167 @@ Test(loan, all_that_was_given_before_the_end_goes_before_it, .init = set_up, .fi
     cr_expect_null(failure, "%s", failure);
 }
 
+/* What a program may do between the end of its stream and its close. */
+static void set_nodelay(struct service_block *b)
+{
+    atomic_fetch_or(&b->options, SERVICE_NODELAY);
+}
+
+static void take_the_cork_off(struct service_block *b)
+{
+    atomic_fetch_and(&b->options, ~(uint32_t)SERVICE_CORKED);
+}
+
+static void set_all_options(struct service_block *b)
+{
+    atomic_fetch_or(&b->options, SERVICE_NODELAY | SERVICE_OOB_INLINE | SERVICE_KEEPALIVE);
+    atomic_store(&b->keepidle_s, 7);
+    atomic_store(&b->linger_s, 5);
+}
+
+static void end_reading(struct service_block *b)
+{
+    atomic_fetch_or(&b->shut, SERVICE_SHUT_READ);
+}
+
+static void write_on(struct service_block *b)
+{
+    atomic_store(&b->head, 40);
+}
+
+/* Ends the stream of `loan` after 30 bytes, has the program do `then`, and reads the peer's 10
+ * bytes. */
+static void read_after_the_end(struct pair *pair, struct pair_conn *c, void (*then)(struct service_block *))
+{
+    struct service_block *b = loan->block;
+    struct smcr_rings r;
+    cr_assert_eq(smcr_conn_send(c->end[1].conn, "0123456789", 10, 0, pair->now_ns), 10);
+    pair_settle(pair, PAIR_S);
+    smcr_rt.now_ns = pair->now_ns;
+    atomic_store(&b->options, SERVICE_CORKED);
+    atomic_store(&b->head, 30);
+    atomic_store(&b->shut, SERVICE_SHUT_WRITE);
+    service_loan_look(loan);
+    pair_settle(pair, PAIR_S);
+    smcr_rt.now_ns = pair->now_ns;
+    then(b);
+    atomic_store(&b->consumed, 10);
+    service_loan_look(loan);
+    cr_assert(smcr_conn_rings(c->end[0].conn, &r));
+    cr_expect_eq(r.rx_consumed, 10, "it is credited at this look");
+}
+
+static void expect_an_end_in_order(void (*then)(struct service_block *))
+{
+    struct pair *pair = pair_new(&(struct pair_config){.seed = 1});
+    struct pair_conn *c = pair_connect(pair, 0);
+    cr_assert_not_null(c, "%s", pair->failure);
+    uint8_t bytes[100];
+    smcr_rt.now_ns = pair->now_ns;
+    loan->inner = STDIN_FILENO;
+    loan->has_rings = true;
+    loan->sock->state = SMCR_SOCK_SMCR;
+    loan->sock->conn = c->end[0].conn;
+    read_after_the_end(pair, c, then);
+    pair_close(&c->end[0]);
+    pair_settle(pair, PAIR_S);
+    cr_expect_eq(smcr_conn_recv(c->end[1].conn, bytes, sizeof bytes, 0, pair->now_ns), 30);
+    cr_expect_eq(smcr_conn_recv(c->end[1].conn, bytes, sizeof bytes, 0, pair->now_ns), 0, "the end");
+    pair_close(&c->end[1]);
+    pair_settle(pair, 30 * PAIR_S);
+    const char *failure = pair_free(pair);
+    cr_expect_null(failure, "%s", failure);
+}
+
+Test(loan, what_was_read_is_credited_after_the_stream_s_end, .init = set_up, .fini = tear_down)
+{
+    expect_an_end_in_order(set_nodelay);
+}
+
+Test(loan, what_was_read_is_credited_after_an_uncork, .init = set_up, .fini = tear_down)
+{
+    expect_an_end_in_order(take_the_cork_off);
+}
+
+Test(loan, what_was_read_is_credited_with_every_option, .init = set_up, .fini = tear_down)
+{
+    expect_an_end_in_order(set_all_options);
+}
+
+Test(loan, what_was_read_is_credited_after_both_ends, .init = set_up, .fini = tear_down)
+{
+    expect_an_end_in_order(end_reading);
+}
+
+/* Positions that a program writes after its own end are refused, and no more than that. */
+Test(loan, what_was_read_is_credited_beside_a_late_write, .init = set_up, .fini = tear_down)
+{
+    expect_an_end_in_order(write_on);
+}
+
+/* --- a holder that gives up the service's user --- */
+
+/* A loan of a server at the port that is returned; its last descriptor is about to be closed. */
+static uint16_t serve_at_a_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    close(loan->sock->tcp_fd);
+    loan->sock->tcp_fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(loan->sock->tcp_fd, (struct sockaddr *)&at, len), 0);
+    cr_assert_eq(getsockname(loan->sock->tcp_fd, (struct sockaddr *)&at, &len), 0);
+    loan->is_server = true;
+    loan->begun_ns = smcr_rt.now_ns = 100 * NS_PER_S;
+    return ntohs(at.sin_port);
+}
+
+static bool is_left_to_tcp(uint16_t port)
+{
+    return service->tcp_ports[port / 64] >> port % 64 & 1;
+}
+
+Test(loan, a_server_that_gives_up_the_user_keeps_tcp, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    service_judge_end(loan);
+    cr_assert(is_left_to_tcp(port));
+    cr_assert_not(is_left_to_tcp(port + 1));
+}
+
+/* Another holder has gone on with it. */
+Test(loan, a_server_that_goes_on_keeps_its_loans, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    atomic_store(&loan->block->consumed, 1);
+    service_judge_end(loan);
+    cr_assert_not(is_left_to_tcp(port));
+}
+
+/* A helper of a server, forked while the connection was there already for long. */
+Test(loan, a_child_that_gives_up_the_user_later_says_nothing, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    smcr_rt.now_ns += 60 * NS_PER_S;
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    service_judge_end(loan);
+    cr_assert_not(is_left_to_tcp(port));
+}
+
+Test(loan, a_client_says_nothing_of_a_port, .init = set_up, .fini = tear_down)
+{
+    uint16_t port = serve_at_a_port();
+    loan->is_server = false;
+    atomic_store(&loan->block->was_renounced, 1);
+    service_judge_look(loan);
+    service_judge_end(loan);
+    cr_assert_not(is_left_to_tcp(port));
+}
+
 /* One has waited in vain for the lock of another, and waits for an edge now. */
 Test(loan, who_missed_a_lock_has_an_edge_when_it_is_given_back, .init = set_up, .fini = tear_down)
 {

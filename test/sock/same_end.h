@@ -31,6 +31,40 @@ static void half_close_server(struct same *s)
     same_say(s, "close %s", same_result(CALL(close)(fd)));
 }
 
+/* Options that push bytes, set after the end of the writing: what was sent before arrives, and what
+ * is read afterwards counts as read. */
+static void push_after_end_client(struct same *s)
+{
+    char text[16] = "";
+    int fd = reach_server(s);
+    send_all(fd, "question", 9);
+    same_say(s, "shutdown %s", same_result(CALL(shutdown)(fd, SHUT_WR)));
+    same_step(s);
+    same_step(s);
+    same_say(s, "recv %zu", recv_all(fd, text, 7));
+    same_say(s, "%s", text);
+    same_say(s, "end %s", same_result(CALL(recv)(fd, text, 1, 0)));
+    same_say(s, "close %s", same_result(CALL(close)(fd)));
+}
+
+static void push_after_end_server(struct same *s)
+{
+    char text[16] = "";
+    int fd = accept_one(s), on = 1, off = 0;
+    same_say(s, "cork %s", same_result(CALL(setsockopt)(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on)));
+    send_all(fd, "answer", 7);
+    same_say(s, "shutdown %s", same_result(CALL(shutdown)(fd, SHUT_WR)));
+    same_say(s, "cork %s", same_result(CALL(setsockopt)(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off)));
+    same_say(s, "nodelay %s", same_result(CALL(setsockopt)(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on)));
+    same_say(s, "urgent %s", same_result(CALL(send)(fd, "x", 1, MSG_OOB | MSG_NOSIGNAL)));
+    same_step(s);
+    same_say(s, "recv %zu", recv_all(fd, text, 9));
+    same_say(s, "%s", text);
+    same_say(s, "end %s", same_result(CALL(recv)(fd, text, 1, 0)));
+    same_say(s, "close %s", same_result(CALL(close)(fd)));
+    same_step(s);
+}
+
 /* Closing over bytes that nobody read resets. */
 static void unread_client(struct same *s)
 {

@@ -71,6 +71,34 @@ void borrow_forked(void)
 {
 }
 
+void borrow_forget_memory(void)
+{
+}
+
+bool borrow_owner(uid_t *uid)
+{
+    (void)uid;
+    return false;
+}
+
+static bool has_renounced;
+
+void borrow_renounce(void)
+{
+    has_renounced = true;
+}
+
+bool borrow_has_renounced(void)
+{
+    return has_renounced;
+}
+
+bool borrow_is_named(const struct sockaddr *peer)
+{
+    (void)peer;
+    return false;
+}
+
 bool borrow_is_gone(void)
 {
     return false;
