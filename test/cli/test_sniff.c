@@ -10,6 +10,7 @@
 #include "cli/sniff/live.h"
 #include "cli/sniff/smc.h"
 #include "net/bytes.h"
+#include "net/ether.h"
 
 #define FRAME_BYTES 200
 
@@ -205,6 +206,52 @@ Test(sniff, equal_packets_count_alike_at_any_speed)
             cr_expect(is_told_by_time || c.resent == first.resent, "%s, %lu ns: %lu, not %lu", paths[i],
                       gaps_ns[g], c.resent, first.resent);
         }
+    }
+}
+
+/* Counts one damaged packet `times` times: with a VLAN tag and without, in turn. */
+static struct sniff_count count_damaged(unsigned times, uint64_t gap_ns)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct sniff_count count = {0};
+    uint8_t frame[2048], tagged[2048];
+    struct explain_analysis *analysis =
+        explain_analysis_create(&(struct explain_analysis_config){.copies = EXPLAIN_COPIES_NONE});
+    cr_assert_eq(net_capture_open("pcaps/rc_send_1024.pcap", &capture, &why), 0, "%s", why.text);
+    cr_assert_gt(net_capture_next(capture, &record, &why), 0);
+    uint32_t len_bytes = record.len_bytes;
+    cr_assert_leq(len_bytes + NET_VLAN_BYTES, sizeof tagged);
+    memcpy(frame, record.data, len_bytes);
+    frame[len_bytes - 1] ^= 1;
+    memcpy(tagged, frame, 12);
+    put_be16(put_be16(tagged + 12, NET_ETHERTYPE_VLAN), 5);
+    memcpy(tagged + 12 + NET_VLAN_BYTES, frame + 12, len_bytes - 12);
+    for (unsigned i = 1; i <= times; i++) {
+        struct explain_packet packet;
+        struct explain_meaning meaning;
+        record.data = i % 2 ? frame : tagged;
+        record.len_bytes = record.wire_bytes = i % 2 ? len_bytes : len_bytes + NET_VLAN_BYTES;
+        record.time_ns = NS_PER_S + i * gap_ns;
+        explain_dissect(&packet, &record, i);
+        explain_analysis_next(analysis, &packet, &meaning);
+        sniff_count_add(&count, &packet, &meaning);
+    }
+    net_capture_close(capture);
+    explain_analysis_destroy(analysis);
+    return count;
+}
+
+Test(sniff, equal_damaged_packets_count_each)
+{
+    static const uint64_t gaps_ns[] = {0, NS_PER_US, 100 * NS_PER_US, 20 * NS_PER_MS, NS_PER_S};
+    for (size_t g = 0; g < array_len(gaps_ns); g++) {
+        struct sniff_count c = count_damaged(5, gaps_ns[g]);
+        cr_expect_eq(c.kinds[SNIFF_BAD], 5, "%lu ns", gaps_ns[g]);
+        cr_expect_eq(c.sound.icrc_bad, 5, "%lu ns: %lu", gaps_ns[g], c.sound.icrc_bad);
+        cr_expect_eq(c.findings[EXPLAIN_FIND_ICRC], 5, "%lu ns: %lu", gaps_ns[g],
+                     c.findings[EXPLAIN_FIND_ICRC]);
     }
 }
 
