@@ -286,6 +286,10 @@ build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/trai
 fuzz: fuzzers ## run every fuzzer for FUZZ_TIME seconds (60)
 	@FUZZ_TIME=$${FUZZ_TIME:-60} test/run fuzz
 
+.PHONY: night
+night: all tests fuzzers ## fuzzers for 600 s each, 1,000 seeds of the simulated network, mutations: up to 14 hours
+	@test/night
+
 # --- running it ---
 .PHONY: demo interop bench
 demo: ## two network namespaces, RDMA over AF_XDP between them, step by step

@@ -13,6 +13,7 @@
 #include "explain/flow/strict.h"
 #include "explain/flow/twice.h"
 #include "explain/iwarp/iwarp.h"
+#include "explain/packet/soundness.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
 #include "roce/psn.h"
@@ -53,11 +54,12 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
         return NULL;
     a->config = *config;
     a->pauses.link_bps = config->link_bps;
-    a->twice = explain_twice_create();
+    a->twice = explain_twice_create(config->copies);
     if (!explain_flows_init(&a->flows, config->max_flow_bytes) || !a->twice) {
         explain_analysis_destroy(a);
         return NULL;
     }
+    a->flows.weather.counts_each = config->copies == EXPLAIN_COPIES_NONE;
     return a;
 }
 
@@ -109,20 +111,22 @@ static void note_unseen(struct unseen *u, const struct explain_packet *packet)
 static void take_bad(struct explain_analysis *a, const struct explain_packet *packet,
                      struct explain_meaning *m)
 {
-    bool is_short = packet->len_bytes < packet->wire_bytes;
+    enum explain_soundness soundness = explain_soundness_of(packet);
+    bool is_short = soundness == EXPLAIN_SOUND_CUT;
     if (is_short)
         note_unseen(&a->unseen, packet);
-    const char *words = packet->is_train_cut          ? "a train of packets, cut within the first of them"
-                        : is_short                    ? "cut within its headers"
-                        : packet->is_only_checksum    ? "wrong UDP checksum"
-                        : packet->is_only_ip_checksum ? "wrong IPv4 header checksum"
-                                                      : roce_rx_verdict_words(packet->verdict);
+    const char *words = packet->is_train_cut              ? "a train of packets, cut within the first of them"
+                        : is_short                        ? "cut within its headers"
+                        : soundness == EXPLAIN_SOUND_ICRC ? roce_rx_verdict_words(ROCE_RX_DROP_ICRC)
+                        : packet->is_only_checksum        ? "wrong UDP checksum"
+                        : packet->is_only_ip_checksum     ? "wrong IPv4 header checksum"
+                                                          : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
     if (!is_short)
         explain_weather_damaged(&a->flows.weather, packet->number, &packet->roce);
     if (is_short)
         note_cut(packet, m);
-    else if (packet->verdict == ROCE_RX_DROP_ICRC)
+    else if (soundness == EXPLAIN_SOUND_ICRC)
         explain_remark(m, EXPLAIN_FIND_ICRC, "ROCE-ICRC-7", 0, 0, "ICRC %08x, it should be %08x",
                        explain_icrc_on_wire(packet->roce.icrc_found),
                        explain_icrc_on_wire(packet->roce.icrc_expected));
@@ -242,10 +246,15 @@ static void take_iwarp(struct explain_analysis *a, struct explain_packet *packet
         note_cut(packet, m);
 }
 
+static bool is_roce(const struct explain_packet *packet)
+{
+    return packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM;
+}
+
 static void take(struct explain_analysis *a, struct explain_packet *packet, struct explain_meaning *m)
 {
     a->last_ns = max_u64(a->last_ns, packet->time_ns);
-    if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
+    if (is_roce(packet))
         take_roce(a, packet, m);
     else if (packet->kind == EXPLAIN_PAUSE)
         explain_pause_take(&a->pauses, packet, m);
@@ -267,6 +276,8 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
     explain_meaning_clear(m);
     if (!explain_twice_take(a->twice, packet, m))
         take(a, packet, m);
+    else if (a->config.strict && a->config.copies == EXPLAIN_COPIES_BY_BYTES && is_roce(packet))
+        explain_strict_packet(packet, m);
     if (packet->train.packet == 1)
         explain_add_words(m, "; first of a train of %" PRIu32 " packets, captured before it was cut",
                           packet->train.of);

@@ -5,6 +5,7 @@
 #define NORNIC_EXPLAIN_ANALYSIS_H
 
 #include "explain/flow/meaning.h"
+#include "explain/flow/twice.h"
 #include "explain/packet/packet.h"
 
 struct explain_analysis;
@@ -13,6 +14,7 @@ struct explain_analysis_config {
     size_t max_flow_bytes; /* of memory for flows; 0: 48 MiB. The flow that was silent longest goes first */
     uint64_t link_bps;     /* the link's speed, by which pauses are timed; 0: not known */
     bool strict;           /* judge by every rule of the standard, not only by what disturbs traffic */
+    enum explain_copies copies; /* BY_BYTES and strict: rules about one packet judge copies, too */
 };
 
 /* NULL: no memory. */

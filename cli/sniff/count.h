@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was captured, counted through the analysis of explain/. */
+/* What was captured. Each packet counts as often as the interface showed it: an equal packet before
+ * it, and the time between both, change no number. Kinds and `sound` come from the packet's own bytes,
+ * as the numbers of `nornic verify` do; `findings` and `resent` come from the analysis of explain/. */
 #ifndef NORNIC_CLI_SNIFF_COUNT_H
 #define NORNIC_CLI_SNIFF_COUNT_H
 
@@ -7,6 +9,7 @@
 #include <stdio.h>
 
 #include "explain/analysis.h"
+#include "explain/packet/soundness.h"
 
 /* Kinds of packets: id, name in JSON, words. Each packet is of one. */
 #define SNIFF_KINDS(X)                                 \
@@ -19,11 +22,13 @@
     X(ACK, "ack", "ACK")                               \
     X(NAK, "nak", "NAK")                               \
     X(RNR_NAK, "rnr_nak", "RNR NAK")                   \
+    X(SELECTIVE_ACK, "selective_ack", "selective ACK") \
     X(DATAGRAM, "datagram", "UD datagram")             \
     X(CNP, "cnp", "CNP")                               \
     X(CM, "cm", "CM message")                          \
     X(SMC, "smc", "SMC-R handshake")                   \
     X(BAD, "bad", "bad packet")                        \
+    X(CUT, "cut", "packet cut within its headers")     \
     X(OTHER, "other", "other RoCE packet")
 
 enum sniff_kind {
@@ -34,8 +39,9 @@ enum sniff_kind {
 };
 
 struct sniff_count {
-    uint64_t packets, bytes; /* on the wire */
-    uint64_t kinds[SNIFF_KIND_COUNT];
+    uint64_t packets, bytes;          /* on the wire */
+    uint64_t kinds[SNIFF_KIND_COUNT]; /* BAD: those of `sound` that are neither good nor cut */
+    struct explain_sound_count sound;
     uint64_t findings[EXPLAIN_FINDING_COUNT]; /* remarks of the analysis */
     uint64_t resent;                          /* packets that were sent again, for whatever cause */
 };
@@ -46,16 +52,14 @@ enum sniff_kind sniff_kind_of(const struct explain_packet *packet);
 void sniff_count_add(struct sniff_count *count, const struct explain_packet *packet,
                      const struct explain_meaning *meaning);
 
-/* Packets whose ICRC was wrong. */
-uint64_t sniff_count_bad_icrc(const struct sniff_count *count);
-
 /* One line without a newline, for a terminal of `columns`: cut where it is too long. */
 void sniff_count_line(const struct sniff_count *count, char *line, size_t size, unsigned columns);
 
 /* A paragraph: a line a kind that was seen, then a line a kind of finding. */
 void sniff_count_print(const struct sniff_count *count, FILE *to);
 
-/* Adds packets, bytes, kinds{}, retransmissions, naks, rnr_naks, icrc_bad and findings{} to `object`. */
+/* Adds packets, bytes, kinds{}, retransmissions, naks, rnr_naks, roce, icrc_ok, icrc_bad, malformed,
+ * cut, udp_checksum_bad and findings{} to `object`. */
 void sniff_count_json(const struct sniff_count *count, struct json_object *object);
 
 #endif

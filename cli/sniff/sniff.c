@@ -212,7 +212,8 @@ static int open_and_sniff(const struct settings *settings)
                                 .ifname = settings->ifname,
                                 .rotate_bytes = settings->rotate_bytes,
                                 .rotate_count = settings->rotate_count},
-                      .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
+                      .analysis = explain_analysis_create(
+                          &(struct explain_analysis_config){.copies = EXPLAIN_COPIES_NONE})};
     if (!run.analysis)
         return cli_fail("out of memory");
     int status = CLI_ERROR, rc = cli_stop_install();
@@ -262,7 +263,8 @@ static const struct cli_option rows[] = {
     {"quiet", 'q', NULL, "no live counters (they go to standard error when it is a terminal)", AT(quiet)},
     {"json", 'j', NULL,
      "the count at the end as one JSON object: interface, files, packets, bytes, kinds, retransmissions, "
-     "naks, rnr_naks, icrc_bad, findings, flows, lost, seconds",
+     "naks, rnr_naks, roce, icrc_ok, icrc_bad, malformed, cut (of malformed), "
+     "udp_checksum_bad (of icrc_ok), findings, flows, lost, seconds",
      AT(json)},
     {NULL},
 };
@@ -288,10 +290,16 @@ const struct cli_command sniff_command = {
              "option, and what begins with a CLC message (of one that is cut in several segments, the "
              "first). The kernel throws the rest away before it is copied. What was lost because this "
              "program was too slow is counted.\n\n"
-             "Ctrl-C ends it; the file is whole then. \"Sent again\" are packets with a PSN that was there "
-             "before, \"bad ICRC\" those whose bytes give another one. `nornic explain FILE` shows which "
-             "they are, and why. Of a frame that holds a train of packets, which had not been cut when it "
-             "was captured, each packet is counted; the file has the frame as it was.",
+             "Ctrl-C ends it; the file is whole then. Each packet counts as often as the interface "
+             "shows it, however soon an equal one follows. The file has them all, and `nornic "
+             "verify` counts the same. Loopback shows each packet once; a mirror of two ports "
+             "shows it twice. \"Bad ICRC\" are packets whose bytes give another ICRC. "
+             "\"Malformed\" are packets too broken, or cut too short, to have one. \"Bad packet\" "
+             "are all that are damaged in any way. \"Sent again\" are requests whose PSN was there "
+             "before, and requests that fill a gap as a NAK or a timer asked. A copy that its IPv4 "
+             "identification gives away is none. `nornic explain FILE` shows which they are, and "
+             "why. Of a frame that holds a train of packets, which had not been cut when it was "
+             "captured, each packet is counted; the file has the frame as it was.",
     .groups = {{.rows = rows}},
     .rules =
         (const struct cli_rule[]){

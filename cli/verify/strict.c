@@ -8,9 +8,9 @@
 
 int cli_strict_begin(struct cli_strict *strict)
 {
-    *strict = (struct cli_strict){
-        .analysis = explain_analysis_create(&(struct explain_analysis_config){.strict = true}),
-        .violations = calloc(CLI_VIOLATIONS_MAX, sizeof *strict->violations)};
+    const struct explain_analysis_config config = {.strict = true, .copies = EXPLAIN_COPIES_BY_BYTES};
+    *strict = (struct cli_strict){.analysis = explain_analysis_create(&config),
+                                  .violations = calloc(CLI_VIOLATIONS_MAX, sizeof *strict->violations)};
     if (strict->analysis && strict->violations)
         return 0;
     cli_strict_end(strict);

@@ -14,6 +14,7 @@
 #include "cli/option/option.h"
 #include "cli/verify/iwarp.h"
 #include "cli/verify/strict.h"
+#include "explain/packet/soundness.h"
 #include "explain/packet/train.h"
 #include "net/bytes.h"
 
@@ -28,8 +29,8 @@ struct bad_frame {
 
 struct tally {
     uint64_t frames; /* those that hold a train of packets count once */
-    uint64_t packets, roce, icrc_ok, icrc_bad, malformed;
-    uint64_t checksum_bad; /* of icrc_ok: a wrong UDP checksum, which the ICRC does not cover */
+    uint64_t packets;
+    struct explain_sound_count sound;
     struct bad_frame *bad; /* icrc_bad + malformed + checksum_bad of them */
     size_t bad_cap;
     struct cli_verify_iwarp iwarp;
@@ -79,7 +80,7 @@ static void progress_clear(struct progress *p)
 
 static size_t bad_count(const struct tally *t)
 {
-    return (size_t)(t->icrc_bad + t->malformed + t->checksum_bad);
+    return (size_t)(t->sound.icrc_bad + t->sound.malformed + t->sound.checksum_bad);
 }
 
 /* Keeps the frame in the list; false when there is no memory for it. */
@@ -98,42 +99,34 @@ static bool add_bad(struct tally *t, const struct bad_frame *bad)
     return true;
 }
 
+/* What the line about a bad packet says. */
+static enum roce_rx_verdict verdict_of(const struct explain_packet *packet, enum explain_soundness is)
+{
+    if (is == EXPLAIN_SOUND_ICRC)
+        return ROCE_RX_DROP_ICRC;
+    return packet->is_cut ? ROCE_RX_DROP_SHORT : packet->verdict;
+}
+
 /* Judges one packet. False when there is no memory to remember a bad one. DF may be clear: the ICRC is the
  * question here, and it can be answered. */
 static bool check_packet(struct tally *t, struct explain_packet *packet)
 {
+    enum explain_soundness soundness = explain_soundness_of(packet);
     t->packets++;
-    if (packet->verdict == ROCE_RX_NOT_ROCE)
+    if (soundness == EXPLAIN_SOUND_NOT_ROCE)
         return cli_verify_iwarp_take(&t->iwarp, packet);
-    t->roce++;
-    bool is_good = packet->verdict == ROCE_RX_TAKEN || packet->verdict == ROCE_RX_DROP_TVER ||
-                   packet->verdict == ROCE_RX_DROP_GID;
-    if (is_good && !packet->is_cut) {
-        t->icrc_ok++;
-        return true;
-    }
     struct bad_frame bad = {
         .number = packet->number,
-        .verdict = packet->is_cut ? ROCE_RX_DROP_SHORT : packet->verdict,
+        .verdict = verdict_of(packet, soundness),
         .expected = packet->roce.icrc_expected,
         .found = packet->roce.icrc_found,
         .len_bytes = packet->len_bytes,
         .wire_bytes = packet->wire_bytes,
         .is_only_checksum = packet->is_only_checksum,
     };
-    bool is_icrc_good = packet->roce.icrc_found == packet->roce.icrc_expected;
-    if (packet->is_only_checksum && !is_icrc_good)
-        bad.verdict = ROCE_RX_DROP_ICRC;
-    if (!add_bad(t, &bad))
+    if (soundness != EXPLAIN_SOUND_GOOD && !add_bad(t, &bad))
         return false;
-    if (bad.verdict == ROCE_RX_DROP_ICRC) {
-        t->icrc_bad++;
-    } else if (packet->is_only_checksum) {
-        t->checksum_bad++;
-        t->icrc_ok++;
-    } else {
-        t->malformed++;
-    }
+    explain_sound_add(&t->sound, soundness);
     return true;
 }
 
@@ -161,9 +154,9 @@ static void print_counts(const char *what, const struct tally *t)
 {
     printf("%s: %" PRIu64 " packets, %" PRIu64 " RoCE: ICRC good %" PRIu64 ", bad %" PRIu64
            ", malformed %" PRIu64,
-           what, t->packets, t->roce, t->icrc_ok, t->icrc_bad, t->malformed);
-    if (t->checksum_bad)
-        printf(", wrong UDP checksum %" PRIu64, t->checksum_bad);
+           what, t->packets, t->sound.roce, t->sound.icrc_ok, t->sound.icrc_bad, t->sound.malformed);
+    if (t->sound.checksum_bad)
+        printf(", wrong UDP checksum %" PRIu64, t->sound.checksum_bad);
     putchar('\n');
 }
 
@@ -201,15 +194,17 @@ static void print_json(const char *path, const struct tally *t, const struct cli
     json_object *o = json_object_new_object(), *bad = json_object_new_array();
     json_object_object_add(o, "file", json_object_new_string(path));
     json_object_object_add(o, "packets", json_object_new_uint64(t->packets));
-    json_object_object_add(o, "roce", json_object_new_uint64(t->roce));
-    json_object_object_add(o, "icrc_ok", json_object_new_uint64(t->icrc_ok));
-    json_object_object_add(o, "icrc_bad", json_object_new_uint64(t->icrc_bad));
-    json_object_object_add(o, "malformed", json_object_new_uint64(t->malformed));
+    json_object_object_add(o, "roce", json_object_new_uint64(t->sound.roce));
+    json_object_object_add(o, "icrc_ok", json_object_new_uint64(t->sound.icrc_ok));
+    json_object_object_add(o, "icrc_bad", json_object_new_uint64(t->sound.icrc_bad));
+    json_object_object_add(o, "malformed", json_object_new_uint64(t->sound.malformed));
     for (size_t i = 0; i < bad_count(t); i++)
         json_object_array_add(bad, json_of_bad(&t->bad[i]));
     json_object_object_add(o, "bad_frames", bad);
-    if (t->checksum_bad)
-        json_object_object_add(o, "udp_checksum_bad", json_object_new_uint64(t->checksum_bad));
+    if (t->sound.cut)
+        json_object_object_add(o, "cut", json_object_new_uint64(t->sound.cut));
+    if (t->sound.checksum_bad)
+        json_object_object_add(o, "udp_checksum_bad", json_object_new_uint64(t->sound.checksum_bad));
     cli_verify_iwarp_to_json(&t->iwarp, o);
     cli_strict_to_json(strict, o);
     if (error)
@@ -277,11 +272,7 @@ static int verify_file(const char *path, const struct settings *settings, struct
     uint64_t violations = strict.count;
     cli_strict_end(&strict);
     total->packets += t.packets;
-    total->roce += t.roce;
-    total->icrc_ok += t.icrc_ok;
-    total->icrc_bad += t.icrc_bad;
-    total->malformed += t.malformed;
-    total->checksum_bad += t.checksum_bad;
+    explain_sound_sum(&total->sound, &t.sound);
     cli_verify_iwarp_add(&total->iwarp, &t.iwarp);
     uint64_t bad = bad_count(&t) + t.iwarp.bad_count + violations;
     cli_verify_iwarp_end(&t.iwarp);
@@ -303,8 +294,9 @@ static const struct cli_option rows[] = {
      AT(strict)},
     {"json", 'j', NULL,
      "one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a list "
-     "of n, expected, found, reason; expected and found are null for a malformed packet), with "
-     "iwarp where there is any (connections, fpdus, crc_good, crc_bad, crc_off, crc_unseen, bad_fpdus), with "
+     "of n, expected, found, reason; expected and found are null for a malformed packet), cut (of "
+     "malformed: by a snap length) and udp_checksum_bad (of icrc_ok) where they are not 0, with iwarp "
+     "where there is any (connections, fpdus, crc_good, crc_bad, crc_off, crc_unseen, bad_fpdus), with "
      "--strict forgotten_flows, violation_count and violations (a list of n, rule, words), and error when "
      "the file could not be read to its end",
      AT(json)},
@@ -344,6 +336,8 @@ const struct cli_command verify_command = {
         "cover, is named where the ICRC is good. Each bad frame is named by its number in "
         "the file; ICRCs are shown as the four bytes on the wire. A frame that holds a train of "
         "packets, which had not been cut when it was captured, counts as the packets that it holds. "
+        "Each packet counts by its own bytes, as often as the file has it, however soon an equal one "
+        "follows. "
         "The TCP streams of iWARP are put together and followed from their MPA frames "
         "on; of their FPDUs it counts how many CRCs are good and bad, how many "
         "are not in use, as both ends agreed, and how many cannot be checked, as the capture cut them.",

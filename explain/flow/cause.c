@@ -493,9 +493,10 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
         why->sure = min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
         return EXPLAIN_AGAIN_SENT;
     }
-    if (is_late && !is_proved)
+    bool is_counted = before && half->weather->counts_each;
+    if ((is_late || is_counted) && !is_proved)
         explain_why_doubt(why, EXPLAIN_CAUSE_SENT_AGAIN, EXPLAIN_CAUSE_COPIED, EXPLAIN_CAUSE_NONE);
-    if (is_proved || is_late)
+    if (is_proved || is_late || is_counted)
         return EXPLAIN_AGAIN_SENT;
     const struct explain_weather *w = half->weather;
     why->cause = before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;

@@ -34,8 +34,9 @@ enum fit { FIT_NOT, FIT_MAYBE, FIT_FAR, FIT_WELL };
 static bool is_beginning_again(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
                                bool has_later)
 {
-    return now_ns - half->newest_ns > COPY_NS && pkt->bth.psn == half->first_psn &&
-           half->una_psn == half->next_psn && half->is_msn_known && half->msn_base == 0 &&
+    bool is_no_copy = half->weather->counts_each || now_ns - half->newest_ns > COPY_NS;
+    return is_no_copy && pkt->bth.psn == half->first_psn && half->una_psn == half->next_psn &&
+           half->is_msn_known && half->msn_base == 0 &&
            (has_later || half->rounds >= ROUNDS || half->messages >= MESSAGES);
 }
 

@@ -57,6 +57,7 @@ struct share {
 };
 
 struct explain_twice {
+    enum explain_copies copies;
     struct explain_seen_ring ring;
     struct way ways[WAYS];
     uint64_t newest_ns;          /* the latest time of a packet */
@@ -184,7 +185,7 @@ static bool is_too_soon(const struct explain_twice *t, const struct way *w, cons
     uint64_t ns = apart_ns(s, p);
     uint32_t flags = p->verdict == ROCE_RX_TAKEN ? p->roce.op->flags : 0;
     const struct way *back = &t->ways[id->back >> 16 & (WAYS - 1)];
-    if (flags & ROCE_PKT_CNP || ns > SOON_NS)
+    if (flags & ROCE_PKT_CNP || ns > SOON_NS || t->copies != EXPLAIN_COPIES_BY_TIME)
         return false; /* of CNPs all are alike */
     bool is_next = w->newest_seen == seq, is_quiet = back->key == id->back && back->newest_number < s->number;
     if (is_next && (ns <= AT_ONCE_NS || is_quiet) && !(flags & ROCE_PKT_RESPONSE))
@@ -254,7 +255,8 @@ static enum verdict judge(struct explain_twice *t, const struct way *w, struct e
          is_soon = is_too_soon(t, w, s, seq, p, id);
     unsigned views = s->view_count, place = place_of(s, view);
     if (place >= views) {
-        if (!is_unique_one && apart_ns(s, p) > ELSEWHERE_NS) {
+        bool is_late = t->copies == EXPLAIN_COPIES_BY_TIME && apart_ns(s, p) > ELSEWHERE_NS;
+        if (!is_unique_one && is_late) {
             s->view_count = (uint8_t)views;
             return NEW;
         }
@@ -436,7 +438,7 @@ bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p,
     struct explain_identity id;
     uint32_t seq = 0;
     t->newest = NULL;
-    if (!explain_identify(p, &id))
+    if (t->copies == EXPLAIN_COPIES_NONE || !explain_identify(p, &id))
         return false;
     struct explain_view view = explain_view_of(p);
     struct way *w = way_of(t, id.way);
@@ -447,7 +449,8 @@ bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p,
         note(t, w, s, seq, p, &id, &view);
         return false;
     }
-    bool is_told_elsewhere = verdict == COPY && p->kind == EXPLAIN_ROCE && p->verdict == ROCE_RX_TAKEN &&
+    bool is_told_elsewhere = verdict == COPY && t->copies == EXPLAIN_COPIES_BY_TIME &&
+                             p->kind == EXPLAIN_ROCE && p->verdict == ROCE_RX_TAKEN &&
                              !(p->roce.op->flags & ROCE_PKT_DETH);
     if (is_told_elsewhere)
         return false;
@@ -469,9 +472,12 @@ const struct explain_seen_twice *explain_twice_sum(const struct explain_twice *t
     return &t->sum;
 }
 
-struct explain_twice *explain_twice_create(void)
+struct explain_twice *explain_twice_create(enum explain_copies copies)
 {
-    return calloc(1, sizeof(struct explain_twice));
+    struct explain_twice *t = calloc(1, sizeof *t);
+    if (t)
+        t->copies = copies;
+    return t;
 }
 
 void explain_twice_destroy(struct explain_twice *t)

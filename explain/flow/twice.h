@@ -13,8 +13,17 @@
 
 struct explain_twice;
 
+/* By what a packet is known that the capture holds twice. */
+enum explain_copies {
+    EXPLAIN_COPIES_BY_TIME,  /* by its bytes, its place, and how soon it comes */
+    EXPLAIN_COPIES_BY_BYTES, /* by its bytes and its place, at whatever time it comes */
+    /* No packet is: one interface was captured, which shows a packet as often as it passes. An equal
+     * packet was sent again. */
+    EXPLAIN_COPIES_NONE,
+};
+
 /* NULL: no memory. It takes 6 MiB at the most: 65536 packets back a repeated one is known. */
-struct explain_twice *explain_twice_create(void);
+struct explain_twice *explain_twice_create(enum explain_copies copies);
 /* `twice` may be NULL. */
 void explain_twice_destroy(struct explain_twice *twice);
 

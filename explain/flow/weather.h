@@ -31,6 +31,9 @@ struct explain_missing {
 
 /* Packets; all 0: nothing was seen to happen. */
 struct explain_weather {
+    /* Set by the owner: a packet whose PSN was there before was sent again, if its identification does
+     * not say otherwise, however soon it comes. */
+    bool counts_each;
     uint32_t lost; /* were sent again on a NAK, and nothing says that the first copy came after all */
     uint32_t
         late; /* came behind others that were sent later, or came twice though a NAK had asked for them */

@@ -10,6 +10,7 @@
 #include "cli/sniff/live.h"
 #include "cli/sniff/smc.h"
 #include "net/bytes.h"
+#include "net/ether.h"
 
 #define FRAME_BYTES 200
 
@@ -152,6 +153,149 @@ Test(sniff, kinds_are_those_of_the_manifest)
     count_file(&c, "pcaps/rc_nak.pcap");
     cr_expect_eq(c.kinds[SNIFF_NAK] + c.kinds[SNIFF_ACK], 6);
     cr_expect_gt(c.kinds[SNIFF_NAK], 0);
+}
+
+/* Counts a capture in which each packet comes `times` times, `gap_ns` behind the one before it. */
+static struct sniff_count count_at_speed(const char *path, unsigned times, uint64_t gap_ns)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct sniff_count count = {0};
+    struct explain_analysis *analysis =
+        explain_analysis_create(&(struct explain_analysis_config){.copies = EXPLAIN_COPIES_NONE});
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    for (uint64_t number = 0; net_capture_next(capture, &record, &why) > 0;)
+        for (unsigned i = 0; i < times; i++) {
+            struct explain_packet packet;
+            struct explain_meaning meaning;
+            record.time_ns = NS_PER_S + number++ * gap_ns;
+            explain_dissect(&packet, &record, number);
+            explain_analysis_next(analysis, &packet, &meaning);
+            if (packet.kind != EXPLAIN_OTHER)
+                sniff_count_add(&count, &packet, &meaning);
+        }
+    net_capture_close(capture);
+    explain_analysis_destroy(analysis);
+    return count;
+}
+
+Test(sniff, equal_packets_count_alike_at_any_speed)
+{
+    static const char *const paths[] = {"pcaps/rc_mix.pcap",
+                                        "pcaps/rc_ipv6_send_1024.pcap",
+                                        "pcaps/rc_ipv6_read_1024.pcap",
+                                        "pcaps/cm_udaddy.pcap",
+                                        "pcaps/rc_nak.pcap",
+                                        "pcaps/rc_rnr.pcap",
+                                        "pcaps/lossy_all.pcap",
+                                        "pcaps/uc.pcap"};
+    static const uint64_t gaps_ns[] = {100,       NS_PER_US,      100 * NS_PER_US,
+                                       NS_PER_MS, 20 * NS_PER_MS, 300 * NS_PER_MS};
+    for (size_t i = 0; i < array_len(paths); i++) {
+        struct sniff_count once = count_at_speed(paths[i], 1, 1), first = count_at_speed(paths[i], 2, 1);
+        for (unsigned k = 0; k < SNIFF_KIND_COUNT; k++)
+            cr_expect_eq(first.kinds[k], 2 * once.kinds[k], "%s, kind %u", paths[i], k);
+        for (size_t g = 0; g < array_len(gaps_ns); g++) {
+            struct sniff_count c = count_at_speed(paths[i], 2, gaps_ns[g]);
+            cr_expect_eq(memcmp(c.kinds, first.kinds, sizeof c.kinds), 0, "%s, %lu ns", paths[i], gaps_ns[g]);
+            cr_expect_eq(memcmp(&c.sound, &first.sound, sizeof c.sound), 0, "%s, %lu ns", paths[i],
+                         gaps_ns[g]);
+            /* where packets are missing, times tell whether one that comes late was overtaken */
+            bool is_told_by_time = strstr(paths[i], "lossy");
+            cr_expect(is_told_by_time || c.resent == first.resent, "%s, %lu ns: %lu, not %lu", paths[i],
+                      gaps_ns[g], c.resent, first.resent);
+        }
+    }
+}
+
+/* Counts one damaged packet `times` times: with a VLAN tag and without, in turn. */
+static struct sniff_count count_damaged(unsigned times, uint64_t gap_ns)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct sniff_count count = {0};
+    uint8_t frame[2048], tagged[2048];
+    struct explain_analysis *analysis =
+        explain_analysis_create(&(struct explain_analysis_config){.copies = EXPLAIN_COPIES_NONE});
+    cr_assert_eq(net_capture_open("pcaps/rc_send_1024.pcap", &capture, &why), 0, "%s", why.text);
+    cr_assert_gt(net_capture_next(capture, &record, &why), 0);
+    uint32_t len_bytes = record.len_bytes;
+    cr_assert_leq(len_bytes + NET_VLAN_BYTES, sizeof tagged);
+    memcpy(frame, record.data, len_bytes);
+    frame[len_bytes - 1] ^= 1;
+    memcpy(tagged, frame, 12);
+    put_be16(put_be16(tagged + 12, NET_ETHERTYPE_VLAN), 5);
+    memcpy(tagged + 12 + NET_VLAN_BYTES, frame + 12, len_bytes - 12);
+    for (unsigned i = 1; i <= times; i++) {
+        struct explain_packet packet;
+        struct explain_meaning meaning;
+        record.data = i % 2 ? frame : tagged;
+        record.len_bytes = record.wire_bytes = i % 2 ? len_bytes : len_bytes + NET_VLAN_BYTES;
+        record.time_ns = NS_PER_S + i * gap_ns;
+        explain_dissect(&packet, &record, i);
+        explain_analysis_next(analysis, &packet, &meaning);
+        sniff_count_add(&count, &packet, &meaning);
+    }
+    net_capture_close(capture);
+    explain_analysis_destroy(analysis);
+    return count;
+}
+
+Test(sniff, equal_damaged_packets_count_each)
+{
+    static const uint64_t gaps_ns[] = {0, NS_PER_US, 100 * NS_PER_US, 20 * NS_PER_MS, NS_PER_S};
+    for (size_t g = 0; g < array_len(gaps_ns); g++) {
+        struct sniff_count c = count_damaged(5, gaps_ns[g]);
+        cr_expect_eq(c.kinds[SNIFF_BAD], 5, "%lu ns", gaps_ns[g]);
+        cr_expect_eq(c.sound.icrc_bad, 5, "%lu ns: %lu", gaps_ns[g], c.sound.icrc_bad);
+        cr_expect_eq(c.findings[EXPLAIN_FIND_ICRC], 5, "%lu ns: %lu", gaps_ns[g],
+                     c.findings[EXPLAIN_FIND_ICRC]);
+    }
+}
+
+/* ROCE-FRM-43, ROCE-ICRC-7: which of the counters a packet is in is decided by its bytes. */
+Test(sniff, what_is_bad_is_in_the_counters_of_verify)
+{
+    static const struct {
+        struct explain_packet packet;
+        enum sniff_kind kind;
+        struct explain_sound_count sound;
+    } rows[] = {
+        {{.verdict = ROCE_RX_DROP_ICRC}, SNIFF_BAD, {.roce = 1, .icrc_bad = 1}},
+        {{.verdict = ROCE_RX_DROP_UDP}, SNIFF_BAD, {.roce = 1, .malformed = 1}},
+        {{.verdict = ROCE_RX_DROP_UDP, .is_only_checksum = true},
+         SNIFF_BAD,
+         {.roce = 1, .icrc_ok = 1, .checksum_bad = 1}},
+        {{.verdict = ROCE_RX_DROP_UDP, .is_only_checksum = true, .roce = {.icrc_found = 1}},
+         SNIFF_BAD,
+         {.roce = 1, .icrc_bad = 1}},
+        {{.verdict = ROCE_RX_DROP_TVER}, SNIFF_OTHER, {.roce = 1, .icrc_ok = 1}},
+        {{.verdict = ROCE_RX_DROP_IP, .len_bytes = 20, .wire_bytes = 90},
+         SNIFF_CUT,
+         {.roce = 1, .malformed = 1, .cut = 1}},
+        {{.verdict = ROCE_RX_TAKEN, .is_cut = true, .roce = {.op = &roce_opcodes[4]}},
+         SNIFF_SEND,
+         {.roce = 1, .malformed = 1, .cut = 1}},
+        {{.verdict = ROCE_RX_NOT_ROCE, .kind = EXPLAIN_SMC_TCP}, SNIFF_SMC, {.roce = 0}},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct sniff_count c = {0};
+        struct explain_meaning meaning;
+        explain_meaning_clear(&meaning);
+        sniff_count_add(&c, &rows[i].packet, &meaning);
+        cr_expect_eq(c.kinds[rows[i].kind], 1, "row %zu", i);
+        cr_expect_eq(memcmp(&c.sound, &rows[i].sound, sizeof c.sound), 0, "row %zu", i);
+    }
+}
+
+Test(sniff, a_selective_acknowledgement_is_no_nak)
+{
+    struct explain_packet packet = {.verdict = ROCE_RX_TAKEN,
+                                    .kind = EXPLAIN_ROCE,
+                                    .roce = {.op = &roce_opcodes[ROCE_OPCODE_SACK], .aeth.syndrome = 0x60}};
+    cr_expect_eq(sniff_kind_of(&packet), SNIFF_SELECTIVE_ACK);
 }
 
 Test(sniff, the_line_fits_the_terminal)

@@ -16,6 +16,7 @@ static struct sniff_count some(void)
     c.kinds[SNIFF_NAK] = 100;
     c.kinds[SNIFF_RNR_NAK] = 32;
     c.findings[EXPLAIN_FIND_ICRC] = 5;
+    c.sound = (struct explain_sound_count){.roce = 4132, .icrc_ok = 4127, .icrc_bad = 5};
     c.findings[EXPLAIN_FIND_RETRANSMISSION] = 3;
     return c;
 }
@@ -32,7 +33,18 @@ Test(sniff_report, for_people)
                            "         100  NAK\n"
                            "          32  RNR NAK\n"
                            "sent again 3, NAKs 100, RNR NAKs 32, bad ICRC 5\n");
-    cr_expect_eq(sniff_count_bad_icrc(&c), 5);
+}
+
+Test(sniff_report, what_is_malformed_for_people)
+{
+    char text[4096];
+    struct sniff_count c = some();
+    c.sound.malformed = 7;
+    c.sound.checksum_bad = 2;
+    FILE *out = fmemopen(text, sizeof text, "w");
+    sniff_count_print(&c, out);
+    fclose(out);
+    cr_expect_not_null(strstr(text, ", bad ICRC 5, malformed 7, wrong UDP checksum 2\n"), "%s", text);
 }
 
 Test(sniff_report, of_nothing)
@@ -78,6 +90,9 @@ Test(sniff_report, for_scripts)
     cr_expect_eq(json_object_get_uint64(json_member(o, "naks")), 100);
     cr_expect_eq(json_object_get_uint64(json_member(o, "rnr_naks")), 32);
     cr_expect_eq(json_object_get_uint64(json_member(o, "icrc_bad")), 5);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "icrc_ok")), 4127);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "icrc_bad")), 5);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "malformed")), 0);
     struct json_object *kinds = json_member(o, "kinds"), *findings = json_member(o, "findings");
     cr_expect_eq(json_object_object_length(kinds), SNIFF_KIND_COUNT, "each kind, also with 0");
     cr_expect_eq(json_object_get_uint64(json_member(kinds, "send")), 3000);

@@ -13,7 +13,8 @@
 #include "test/support/json.h"
 
 static struct cli_strict strict;
-static uint64_t number; /* of the last frame */
+static uint64_t number;  /* of the last frame */
+static uint64_t time_ns; /* of the next frame; 0: as its PSN says */
 
 static void begin(void)
 {
@@ -48,11 +49,12 @@ static void take_of(uint32_t qpn, uint32_t psn, uint8_t ttl)
     roce_bth_put(roce_frame_begin(&t, frame, transport_bytes, (uint16_t)psn), &bth);
     uint32_t len_bytes = roce_frame_seal(&t, frame, transport_bytes);
     struct explain_packet packet;
-    explain_dissect(
-        &packet,
-        &(struct net_capture_record){
-            .data = frame, .len_bytes = len_bytes, .wire_bytes = len_bytes, .time_ns = psn * NS_PER_US},
-        ++number);
+    explain_dissect(&packet,
+                    &(struct net_capture_record){.data = frame,
+                                                 .len_bytes = len_bytes,
+                                                 .wire_bytes = len_bytes,
+                                                 .time_ns = time_ns ? time_ns : psn * NS_PER_US},
+                    ++number);
     cli_strict_take(&strict, &packet);
 }
 
@@ -91,6 +93,25 @@ Test(verify_strict, as_json)
     cr_expect_str_eq(json_object_get_string(json_member(one, "rule")), "ROCE-FRM-18");
     cr_expect_str_eq(json_object_get_string(json_member(one, "words")), "it arrived with TTL 0");
     json_object_put(o);
+}
+
+/* The IPv4 identification is the PSN: a sender that counts them sent one of two equal frames. */
+Test(verify_strict, equal_packets_break_a_rule_each_at_any_speed)
+{
+    static const uint64_t gaps_ns[] = {0,         NS_PER_US,      100 * NS_PER_US,
+                                       NS_PER_MS, 20 * NS_PER_MS, 300 * NS_PER_MS};
+    for (size_t g = 0; g < array_len(gaps_ns); g++) {
+        for (unsigned counts = 0; counts < 2; counts++) {
+            cli_strict_end(&strict);
+            begin();
+            time_ns = NS_PER_S;
+            for (unsigned i = 0; i < 20; i++) {
+                take(counts ? 100 + i / 2 : 100, i < 18 ? 1 : 0);
+                time_ns += gaps_ns[g];
+            }
+            cr_expect_eq(strict.count, 2, "%lu ns: %lu", gaps_ns[g], strict.count);
+        }
+    }
 }
 
 /* A capture may break a rule a million times: the first thousand are named, all are counted. */

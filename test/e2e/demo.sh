@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `nornic demo` as a user meets it, and what it leaves behind: nothing but captures.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+# alone: it counts the namespaces of all demos, and records the machine's loopback
 . "$(dirname "$0")/lib.sh"
 reader=$(realpath test/e2e/explain_iwarp.py)
 chmod 755 "$tmp"

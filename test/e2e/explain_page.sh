@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # `nornic explain --html`: the command as a user meets it, then the page in a browser (explain_page.py).
+# alone: a browser needs both processors, and the page has a time to be ready in
 source "$(dirname "$0")/lib.sh"
 
 # fails TEXT: exit status 2 and one sentence that has the text

@@ -3,6 +3,7 @@
 # Who offers SMC-R by the TCP option, and what becomes of an offer that cannot be kept: `nornic smc enable`, `disable`
 # and `status`; programs of a user without privileges in a cgroup that was enabled; connections that cannot be lent
 # although the peer waits for CLC. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+# alone: it makes cgroups of the machine and counts the BPF programs of all
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
 if [[ $build == *san-* ]]; then

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `nornic smc` as a user meets it: over veth pairs between two namespaces, by SMC-R and by TCP.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+# alone: it lists all of /run/nornic, and listens at 127.0.0.1 of the machine
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
