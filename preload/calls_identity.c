@@ -27,9 +27,12 @@ EXPORT int setuid(uid_t uid)
     return rc;
 }
 
+/* The way back stays, so the process may keep its loans. Under another effective id it cannot reach the
+ * service. */
 EXPORT int seteuid(uid_t uid)
 {
     struct identity before = identity_now();
+    identity_before_sandbox();
     int rc = libc()->seteuid(uid);
     if (rc == 0)
         identity_changed(before);
@@ -59,6 +62,7 @@ EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
 EXPORT int setfsuid(uid_t uid)
 {
     struct identity before = identity_now();
+    identity_before_sandbox();
     int previous = libc()->setfsuid(uid);
     identity_changed(before);
     return previous;

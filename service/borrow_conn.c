@@ -239,6 +239,8 @@ int borrow_attach(int outer_fd, struct borrow **out)
 
 enum borrow_state borrow_state(const struct borrow *b)
 {
+    if (b->has_tcp)
+        return BORROW_TCP;
     if (!borrow_is_lent(b))
         return BORROW_RESET;
     return (enum borrow_state)atomic_load_explicit(&b->block->state, memory_order_acquire);
@@ -257,7 +259,10 @@ static int ask_for_tcp(const struct borrow *b, enum service_what what)
 
 int borrow_tcp_fd(struct borrow *b)
 {
-    return ask_for_tcp(b, SERVICE_TCP);
+    int fd = ask_for_tcp(b, SERVICE_TCP);
+    if (fd >= 0)
+        b->has_tcp = true;
+    return fd;
 }
 
 void borrow_give_up(struct borrow *b)
@@ -273,7 +278,7 @@ int borrow_beside_fd(struct borrow *b)
 int borrow_take_error(struct borrow *b)
 {
     if (!borrow_is_lent(b))
-        return ECONNRESET;
+        return b->has_tcp ? 0 : ECONNRESET;
     return atomic_exchange(&b->block->error, 0);
 }
 

@@ -67,6 +67,14 @@ static ssize_t broken(struct borrow *b, ssize_t then)
     return error ? -error : then;
 }
 
+/* Begins a call: with the lock of its direction. -EOPNOTSUPP: it has gone on as TCP. */
+static int enter(struct borrow *b, pthread_mutex_t *lock)
+{
+    if (!borrow_is_lent(b))
+        return b->has_tcp ? -EOPNOTSUPP : -ECONNRESET;
+    return borrow_lock(b, lock);
+}
+
 /* --- sending --- */
 
 static size_t room_of(const struct borrow *b)
@@ -147,7 +155,7 @@ static ssize_t send_locked(struct borrow *b, const struct iovec *iov, int n, int
 
 ssize_t borrow_send(struct borrow *b, const struct iovec *iov, int n, int flags)
 {
-    int err = borrow_is_lent(b) ? borrow_lock(b, &b->block->send_lock) : -ECONNRESET;
+    int err = enter(b, &b->block->send_lock);
     if (err)
         return err == -ENOTRECOVERABLE ? -ECONNRESET : err;
     ssize_t sent = send_locked(b, iov, n, flags);
@@ -288,7 +296,7 @@ static ssize_t recv_locked(struct borrow *b, const struct iovec *iov, int n, int
 
 ssize_t borrow_recv(struct borrow *b, const struct iovec *iov, int n, int flags)
 {
-    int err = borrow_is_lent(b) ? borrow_lock(b, &b->block->recv_lock) : -ECONNRESET;
+    int err = enter(b, &b->block->recv_lock);
     if (err)
         return err == -ENOTRECOVERABLE ? -ECONNRESET : err;
     ssize_t got = recv_locked(b, iov, n, flags);
@@ -348,7 +356,7 @@ ssize_t borrow_splice(struct borrow *b, int pipe_fd, size_t bytes)
     int own[2];
     if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
         return -errno;
-    int err = borrow_is_lent(b) ? borrow_lock(b, &b->block->recv_lock) : -ECONNRESET;
+    int err = enter(b, &b->block->recv_lock);
     ssize_t moved = err;
     if (!err) {
         moved = splice_locked(b, own, pipe_fd, bytes);

@@ -27,7 +27,8 @@ struct borrow {
     uint32_t slot, generation;
     unsigned refs;
     _Atomic bool is_given_up; /* borrow_give_up() */
-    _Atomic unsigned inside;  /* calls of this process that have a lock of its block, or are about to */
+    _Atomic bool has_tcp; /* borrow_tcp_fd() had success: it is TCP from then on, also after the loan's end */
+    _Atomic unsigned inside; /* calls of this process that have a lock of its block, or are about to */
     /* Where its buffers lie: copies, since any program of the user can change those in the block,
      * and the memory may go (borrow_renounce()). Packed by pack_ring(); 0: not read yet. */
     _Atomic uint64_t tx_ring, rx_ring;

@@ -152,7 +152,7 @@ for by in option peers; do
         no_library thread chroot namespace; do
         way "${by}_$name" "$name" 1
     done
-    for name in same seteuid seteuid_and_back setfsuid setgid refused; do
+    for name in same seteuid seteuid_and_back setfsuid setgid sandbox refused; do
         way "${by}_kept_$name" "$name" 0
     done
     end_services

@@ -24,6 +24,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -118,6 +120,15 @@ static void *set_in_thread(void *unused)
     return NULL;
 }
 
+static int limit_descriptors(rlim_t soft)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return -1;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int set_without_library(void)
 {
 #ifdef __x86_64__
@@ -172,6 +183,8 @@ static int go(const char *way)
         return setfsuid(NOBODY) != 0;
     if (!strcmp(way, "setgid"))
         return setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY);
+    if (!strcmp(way, "sandbox")) /* what it needs of the service it has to make now */
+        return limit_descriptors(1) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (!strcmp(way, "refused")) /* a call that fails changes nothing */
         return setuid((uid_t)-1) == 0;
     printf("no way '%s'\n", way);
@@ -180,7 +193,8 @@ static int go(const char *way)
 
 static bool keeps(const char *way)
 {
-    const char *const ways[] = {"same", "seteuid", "seteuid_and_back", "setfsuid", "setgid", "refused"};
+    const char *const ways[] = {"same",   "seteuid", "seteuid_and_back", "setfsuid",
+                                "setgid", "sandbox", "refused"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (!strcmp(way, ways[i]))
             return true;
@@ -314,9 +328,11 @@ static void after_loss(int listener, const char *host, int port)
 static void after_nothing(int listener)
 {
     struct pollfd one = {.fd = conn_b, .events = POLLIN};
-    expect(is_loan(conn_b) && has_memory(), "B is lent still");
-    expect(poll(&one, 1, 0) == 0, "poll() sees nothing wrong with B");
+    expect(poll(&one, 1, 50) == 0, "poll() waits for B");
     expect(send(conn_b, "on", 2, 0) == 2, "B takes bytes");
+    expect(limit_descriptors(1024) == 0, "setrlimit()");
+    expect(is_loan(conn_b) && has_memory(), "B is lent still");
+    expect(any_fd(is_control), "it has a connection to the service");
     int fd = accept(listener, NULL, NULL);
     expect(echo(fd) == BULK, "all bytes of C");
     close(fd);

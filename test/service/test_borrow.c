@@ -161,6 +161,21 @@ Test(borrow, one_that_was_given_up_is_reset, .init = set_up, .fini = tear_down)
     cr_assert_eq(borrow_wait(&lent, POLLIN, 1, UINT64_MAX), 0);
 }
 
+/* Another thread took the TCP socket a moment ago, and the loan ended with the last number that led to it. */
+Test(borrow, what_went_on_as_tcp_is_not_reset, .init = set_up, .fini = tear_down)
+{
+    char byte;
+    struct iovec iov = {&byte, 1};
+    lent.has_tcp = true;
+    atomic_store(&lent.block->generation, LENT_GENERATION + 1);
+    cr_assert_eq(borrow_state(&lent), BORROW_TCP);
+    cr_assert_eq(send_bytes(1), -EOPNOTSUPP);
+    cr_assert_eq(borrow_recv(&lent, &iov, 1, 0), -EOPNOTSUPP);
+    cr_assert_eq(borrow_levels(&lent), 0);
+    cr_assert_eq(borrow_take_error(&lent), 0);
+    cr_assert_eq(borrow_wait(&lent, POLLIN, 1, UINT64_MAX), 0);
+}
+
 /* --- what others may write into the block --- */
 
 Test(borrow, where_the_buffers_lie_is_read_once, .init = set_up, .fini = tear_down)
