@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The front of the command: what is the same for all of them.
+# alone: it opens a port at lo of the machine, where no udp port may be, and asks its name server
 . "$(dirname "$0")/lib.sh"
 
 # says NAME STATUS PATTERN WORD...: that exit status and one sentence on standard error

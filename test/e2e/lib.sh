@@ -35,9 +35,9 @@ run() {
 
 # finish: waits for what start() started, 20 seconds at most; $server_rc, $server_out, $server_err
 finish() {
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 1000; i++)); do
         kill -0 "$server" 2>/dev/null || break
-        sleep 0.1
+        sleep 0.02
     done
     kill -KILL "$server" 2>/dev/null
     wait "$server" 2>/dev/null
@@ -94,10 +94,10 @@ as_nobody=(env)
 
 # listening NAMESPACE PORT: waits, 10 seconds at most, until a TCP server is there or what was started has ended
 listening() {
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 200; i++)); do
         [ -n "$(ip netns exec "$1" ss -Hltn "sport = :$2")" ] && return 0
         kill -0 "$server" 2>/dev/null || return 1
-        sleep 0.1
+        sleep 0.05
     done
     return 1
 }
@@ -139,9 +139,9 @@ tcpdump_begin() {
 
 # await PID: until that job has ended, 10 seconds at most; sets $rc to its exit status, or "hangs"
 await() {
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 500; i++)); do
         kill -0 "$1" 2>/dev/null || break
-        sleep 0.1
+        sleep 0.02
     done
     if kill -0 "$1" 2>/dev/null; then rc=hangs; else wait "$1"; rc=$?; fi
 }
