@@ -57,8 +57,8 @@ EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
     return rc;
 }
 
-/* Of files alone, and the other three stay; it tells the id before, whether or not it has done
- * anything. */
+/* Changes the user for access to files; the other three ids stay. Returns the id before the call, also where
+ * the kernel refuses it. */
 EXPORT int setfsuid(uid_t uid)
 {
     struct identity before = identity_now();
@@ -140,7 +140,7 @@ EXPORT int prlimit(pid_t pid, __rlimit_resource_t resource, const struct rlimit 
     return libc()->prlimit(pid, resource, limit, before);
 }
 
-/* What the headers make of them where rlim_t has 64 bits anyway. */
+/* Headers use these names for setrlimit() and prlimit() in programs with _FILE_OFFSET_BITS=64. */
 EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
 {
     return setrlimit(resource, (const struct rlimit *)limit);

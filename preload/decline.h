@@ -20,7 +20,7 @@ bool decline_is_due(int fd);
  * application's. False: the peer said no CLC, or nothing in time: the connection is of no use (SMCR-CLC-10,
  * CLC-42). */
 bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking);
-/* What the first bytes of a client are. */
+/* The kinds of first bytes that a client sends. */
 enum decline_first {
     DECLINE_NOTHING_YET, /* not all of a message is there, or nothing at all */
     DECLINE_TCP,         /* the application's, or the end; or a message that was declined and taken away */

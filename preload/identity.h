@@ -20,10 +20,10 @@ struct identity identity_now(void);
  * of the three is the service's user any more. Then the loans are ended, and standard error says so
  * once. `before`: the ids before the call. */
 void identity_changed(struct identity before);
-/* The same where no such call was seen: a program may change its ids without the C library. Before
- * calls that make or take a connection. */
+/* Checks the ids of the process before a call that makes or accepts a connection: a program may change its
+ * ids without the C library. Gives the loans up as identity_changed() does. */
 void identity_look(void);
-/* The same after this process has gone into another user namespace. */
+/* Gives up root's loans after this process has entered another user namespace. */
 void identity_in_namespace(void);
 /* Makes what a process with loans needs of the service, while it still can: it is about to enter a
  * sandbox. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an epoll instance of the program watches of lent connections, which the kernel's epoll
+/* The lent connections that an epoll instance of the program watches, which the kernel's epoll
  * cannot.
  *
  * Each epoll descriptor has a shadow beside the kernel's instance. The kernel's watches the

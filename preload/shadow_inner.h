@@ -8,8 +8,8 @@
 #define SHADOW_ALWAYS  ((uint32_t)(EPOLLERR | EPOLLHUP)) /* asked for by all */
 #define SHADOW_PRIVATE ((uint32_t)(EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)) /* no events */
 
-/* What the waiter's descriptor and the bell bear in the kernel's instance; programs have pointers
- * and small numbers there. */
+/* The data of the waiter's descriptor and of the bell in the kernel's instance. Programs use pointers and
+ * small numbers there. */
 #define SHADOW_MARK UINT64_C(0xa56e4fbd91c3720d)
 
 /* --- preload/shadow_set.c; the shadow's lock is held --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this process knows of its service's user, and of the peers that the service names. Both
+/* The service's user, and the peers that the service names, as this process knows them. Both
  * outlive the service, and the process's part in it. */
 #define _GNU_SOURCE
 #include <netinet/in.h>

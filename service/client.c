@@ -20,8 +20,8 @@
 
 enum got { GOT_REQUEST, GOT_NOTHING, GOT_END };
 
-/* What came: a request, the descriptor with it, and its sender as the kernel knows it. `fd` is -1
- * for none, -EMFILE where there was no room for one more. */
+/* A received packet: a request, its descriptor, and its sender as the kernel reports it. `fd` is -1 for no
+ * descriptor, and -EMFILE if this process had no room for it. */
 struct packet {
     struct service_request request;
     int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the service's half share, from below: arena (the memory), life (its end), wake
- * (who sleeps), judge (which connections are lent), loan (these), tcp (their TCP sockets where they
- * fell back), client (who borrows, and what they ask), service (the loop). Everything is under the
+/* The declarations that the files of the service's half share, from below: arena (the memory), life (its
+ * end), wake (sleepers), judge (which connections are lent), loan (these), tcp (their TCP sockets where they
+ * fell back), client (borrowers and their requests), service (the loop). Everything is under the
  * lock of sock/runtime.h, in one thread. */
 #ifndef NORNIC_SERVICE_INNER_H
 #define NORNIC_SERVICE_INNER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What rdma-core's headers have since version 44, for builds with older and newer headers alike.
+/* Declarations that rdma-core's headers have since version 44, for builds with older and newer headers alike.
  *
  * A newer header declares these functions itself, with types that an older one lacks. So each has a name of
  * nornic in C, types of nornic, and rdma-core's name in the object file alone. Values and layouts are the

@@ -47,7 +47,7 @@ static enum sniff_kind kind_of_ack(const struct explain_packet *packet)
     return SNIFF_OTHER;
 }
 
-/* Of a RoCE packet that the parser took. */
+/* Returns the kind of a RoCE packet that the parser took. */
 static enum sniff_kind kind_by_headers(const struct explain_packet *packet)
 {
     if (packet->kind == EXPLAIN_CM)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was captured. Each packet counts as often as the interface showed it: an equal packet before
+/* Counters of a capture. Each packet counts as often as the interface showed it: an equal packet before
  * it, and the time between both, change no number. Kinds and `sound` come from the packet's own bytes,
  * as the numbers of `nornic verify` do; `findings` and `resent` come from the analysis of explain/. */
 #ifndef NORNIC_CLI_SNIFF_COUNT_H

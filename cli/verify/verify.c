@@ -99,7 +99,7 @@ static bool add_bad(struct tally *t, const struct bad_frame *bad)
     return true;
 }
 
-/* What the line about a bad packet says. */
+/* Returns the verdict for the line about a bad packet. */
 static enum roce_rx_verdict verdict_of(const struct explain_packet *packet, enum explain_soundness is)
 {
     if (is == EXPLAIN_SOUND_ICRC)

@@ -192,8 +192,8 @@ Test(decline, a_proposal_is_declined_once_all_of_it_is_there, .timeout = 20)
     cr_assert_eq(memcmp(rest, "hello", 5), 0);
 }
 
-/* What is no message is the application's, and stays; where a message is due the connection is of
- * no use. */
+/* Bytes that are no message belong to the application and stay. Where a message is due, such bytes make the
+ * connection useless. */
 Test(decline, what_is_no_message_stays, .timeout = 20)
 {
     const char *const texts[] = {"G", "GET / HTTP/1.0", "\xe2\xd4\xc3X", "\xe2\xd4\xc3\xd9\x09\x00\x34\x10",

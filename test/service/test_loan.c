@@ -143,7 +143,7 @@ Test(loan, all_that_was_given_before_the_end_goes_before_it, .init = set_up, .fi
     cr_expect_null(failure, "%s", failure);
 }
 
-/* What a program may do between the end of its stream and its close. */
+/* Sets TCP_NODELAY, as a program may between the end of its stream and its close. */
 static void set_nodelay(struct service_block *b)
 {
     atomic_fetch_or(&b->options, SERVICE_NODELAY);
