@@ -81,9 +81,9 @@ static bool own_addr(const struct cma_device *device, bool is_v4, struct nornic_
     return false;
 }
 
-/* Replaces a loopback address that no device has by an address of `device`: the program means this machine, and
- * the device may be on a network. A device on the loopback interface reaches the address itself. Returns
- * whether `dst` was replaced. */
+/* Replaces a loopback address that no device has by an address of `device`: the program means this machine,
+ * and the device may be on a network. A device on the loopback interface reaches the address itself.
+ * Returns whether `dst` was replaced. */
 static bool move_loopback(const struct cma_device *device, struct nornic_addr *dst)
 {
     struct nornic_addr own;
