@@ -11,7 +11,8 @@ build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev li
        libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2 libibverbs-dev librdmacm-dev"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool nftables iperf3 chromium
-       fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest"
+       fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest valgrind curl socat
+       nginx-light redis-server redis-tools openssh-server openssh-client openssh-sftp-server"
 interop="gcc libc6-dev libmnl-dev linux-libc-dev qemu-system-x86 busybox-static dash kmod cpio xz-utils
          ibverbs-utils ibverbs-providers rdmacm-utils
          tshark tcpdump ethtool iputils-ping nftables perftest iperf3"
