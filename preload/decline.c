@@ -94,9 +94,10 @@ void decline_forget(int fd)
         libc()->setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &none, sizeof none);
 }
 
-static bool say(int fd)
+/* Sends a Decline to the peer of `fd` without waiting. Returns whether all of it was sent. */
+static bool send_decline(int fd)
 {
-    uint8_t message[SMCR_DECLINE_BYTES];
+    uint8_t message[SMCR_DECLINE_BYTES] = {0};
     const struct smcr_decline decline = {
         .eye_catcher = SMCR_EYE_CATCHER,
         .type = SMCR_CLC_DECLINE,
@@ -116,7 +117,7 @@ bool decline_peer(int fd, enum borrow_role role, bool is_nonblocking)
                                           : take_first(fd, base_now_ns() + PROPOSAL_NS);
     if (type == SMCR_CLC_DECLINE) /* which is not answered */
         return true;
-    return type == SMCR_CLC_PROPOSAL && say(fd);
+    return type == SMCR_CLC_PROPOSAL && send_decline(fd);
 }
 
 /* --- a message that may be there or not --- */
@@ -156,7 +157,8 @@ enum decline_first decline_first(int fd, bool is_due)
     struct smcr_clc head;
     smcr_clc_get(&head, bytes);
     n = libc()->recv(fd, bytes, length, MSG_DONTWAIT); /* it was there a moment ago */
-    return n == (ssize_t)length && (head.type == SMCR_CLC_DECLINE || say(fd)) ? DECLINE_TCP : DECLINE_BROKEN;
+    return n == (ssize_t)length && (head.type == SMCR_CLC_DECLINE || send_decline(fd)) ? DECLINE_TCP
+                                                                                       : DECLINE_BROKEN;
 }
 
 void decline_wait(int fd, bool is_brief, uint64_t deadline_ns)
