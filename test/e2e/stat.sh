@@ -36,9 +36,10 @@ sys.exit(not eval("(" + sys.argv[2] + ")"))' "$tmp/json" "$condition" 2>/dev/nul
 }
 
 look nobody_is_there 'all["processes"] == [] and all["hidden"] == all["silent"] == 0'
-start timeout -s KILL 50 "${here[@]}" ib_send_lat -F -x 0 -D 40
+# -u 20: each waits half a minute for a peer that stands still or is gone, on a busy machine, too
+start timeout -s KILL 50 "${here[@]}" ib_send_lat -F -x 0 -u 20 -D 40
 listening "nn-$$-a" 18515
-timeout -s KILL 50 "${here[@]}" ib_send_lat -F -x 0 -D 40 127.0.0.1 >/dev/null 2>&1 &
+timeout -s KILL 50 "${here[@]}" ib_send_lat -F -x 0 -u 20 -D 40 127.0.0.1 >/dev/null 2>&1 &
 e2e_pids+=("$!")
 look both_ends_of_a_connection 'len(all["processes"]) == len(qps) == 2 and
     {q["qpn"] for q in qps} == {q["peer_qpn"] for q in qps} and
