@@ -399,6 +399,8 @@ INSTALLED_HEADERS := $(patsubst %,$(INCLUDE_DIR)/%,$(PUBLIC_HEADERS:nornic/%=%))
 # where shells look for completions; bash wants the name of the command alone
 BASH_COMPLETION := bash-completion/completions/nornic.bash
 COMPLETIONS     := $(BASH_COMPLETION) zsh/site-functions/_nornic fish/vendor_completions.d/nornic.fish
+# The loader finds libnornic.so.0 by its cache, which root renews. A staged installation has none.
+LDCONFIG := [ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 .PHONY: install uninstall
 install: all $(BUILD)/libnornic.so ## command, libraries, headers, man page, completions into DESTDIR and PREFIX
 	$(Q)$(INSTALL) -d $(BIN_DIR) $(MAN1_DIR) $(LIB_DIR)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
@@ -416,11 +418,13 @@ install: all $(BUILD)/libnornic.so ## command, libraries, headers, man page, com
 	$(Q)$(INSTALL) -m644 docs/nornic.1 $(MAN1_DIR)/nornic.1
 	$(Q)$(foreach c,$(COMPLETIONS),$(INSTALL) -Dm644 docs/completion/$(notdir $(c)) $(DATA_DIR)/$(c) &&) true
 	$(Q)mv $(DATA_DIR)/$(BASH_COMPLETION) $(DATA_DIR)/$(basename $(BASH_COMPLETION))
+	$(Q)$(LDCONFIG)
 
 uninstall: ## remove what install put there
 	$(Q)rm -f $(BIN_DIR)/nornic $(LIB_DIR)/libnornic.{a,so,so.0,so.$(VERSION)} $(LIB_DIR)/pkgconfig/nornic.pc
 	$(Q)rm -rf $(INCLUDE_DIR) $(VERBS_DIR) $(MAN1_DIR)/nornic.1
 	$(Q)rm -f $(addprefix $(DATA_DIR)/,$(COMPLETIONS) $(basename $(BASH_COMPLETION)))
+	$(Q)$(LDCONFIG)
 
 # --- tidying ---
 .PHONY: format clean print-%

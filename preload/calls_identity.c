@@ -41,6 +41,7 @@ EXPORT int seteuid(uid_t uid)
 
 EXPORT int setreuid(uid_t real, uid_t effective)
 {
+    identity_before_sandbox();
     struct identity before = identity_now();
     int rc = libc()->setreuid(real, effective);
     if (rc == 0)
@@ -50,6 +51,7 @@ EXPORT int setreuid(uid_t real, uid_t effective)
 
 EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
 {
+    identity_before_sandbox();
     struct identity before = identity_now();
     int rc = libc()->setresuid(real, effective, saved);
     if (rc == 0)
@@ -163,6 +165,7 @@ bool calls_by_number(long number, const long *a, long *rc)
     case SYS_setreuid:
     case SYS_setresuid:
     case SYS_setfsuid:
+        identity_before_sandbox();
         before = identity_now();
         *rc = libc()->syscall(number, a[0], a[1], a[2]);
         if (*rc != -1)

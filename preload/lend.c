@@ -197,7 +197,7 @@ static bool accept_plain(const struct made *made, int family)
  * connection in the place of the TCP socket beside it. */
 static void end_numbers(struct conn *c)
 {
-    int dead[2], beside_fd = atomic_load(&c->beside_fd);
+    int dead[2], beside_fd = atomic_exchange(&c->beside_fd, -1);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, dead) == 0) {
         libc()->close(dead[1]);
         take_numbers(c, dead[0]);
@@ -263,8 +263,10 @@ bool lend_accepted(int listener_fd, int fd, int family, int flags)
     }
     libc()->dup3(outer_fd, fd, flags & SOCK_CLOEXEC ? O_CLOEXEC : 0);
     libc()->close(outer_fd);
+    lend_lock();
     if (reach_has_renounced()) /* by another thread meanwhile */
         end_numbers(c);
+    lend_unlock();
     return true;
 }
 

@@ -152,7 +152,8 @@ for by in option peers; do
         no_library thread chroot namespace; do
         way "${by}_$name" "$name" 1
     done
-    for name in same seteuid seteuid_and_back setfsuid setgid sandbox refused; do
+    for name in same seteuid seteuid_and_back effective_by_setresuid effective_by_setreuid effective_by_syscall \
+        setfsuid setgid sandbox refused; do
         way "${by}_kept_$name" "$name" 0
     done
     end_services

@@ -179,6 +179,12 @@ static int go(const char *way)
         return seteuid(NOBODY);
     if (!strcmp(way, "seteuid_and_back"))
         return seteuid(NOBODY) || seteuid(0);
+    if (!strcmp(way, "effective_by_setresuid"))
+        return setresuid(-1, NOBODY, -1);
+    if (!strcmp(way, "effective_by_setreuid"))
+        return setreuid(-1, NOBODY);
+    if (!strcmp(way, "effective_by_syscall"))
+        return (int)syscall(SYS_setresuid, -1, NOBODY, -1);
     if (!strcmp(way, "setfsuid"))
         return setfsuid(NOBODY) != 0;
     if (!strcmp(way, "setgid"))
@@ -193,8 +199,16 @@ static int go(const char *way)
 
 static bool keeps(const char *way)
 {
-    const char *const ways[] = {"same",   "seteuid", "seteuid_and_back", "setfsuid",
-                                "setgid", "sandbox", "refused"};
+    const char *const ways[] = {"same",
+                                "seteuid",
+                                "seteuid_and_back",
+                                "effective_by_setresuid",
+                                "effective_by_setreuid",
+                                "effective_by_syscall",
+                                "setfsuid",
+                                "setgid",
+                                "sandbox",
+                                "refused"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (!strcmp(way, ways[i]))
             return true;
