@@ -89,6 +89,10 @@ result night_runs_one_step [ "$rc $(tail -1 <<<"$out")" = '0 300 passed, 0 faile
 step test/tools/mutate 'sleep 60'
 run "$tree/test/night" --seconds 1 mutate
 result night_is_bounded [ "$rc $(tail -1 <<<"$out")" = '1 0 passed, 1 failed' ]
+mv "$tree/build/test/sim/run" "$tree/build/test/sim/away"
+run "$tree/test/night" sim
+result night_wants_a_build eval '[ $rc = 1 ] && one_sentence "$err" "\`make night\` builds them first"'
+mv "$tree/build/test/sim/away" "$tree/build/test/sim/run"
 run "$tree/test/night" frob
 result night_has_no_such_step eval '[ $rc = 1 ] && one_sentence "$err" "fuzz, sim, mutate"'
 exit $status

@@ -115,17 +115,26 @@ static void give_the_rest(void *ctx, struct pair_node *node, const struct smcr_t
     atomic_store(&b->shut, SERVICE_SHUT_WRITE);
 }
 
-Test(loan, all_that_was_given_before_the_end_goes_before_it, .init = set_up, .fini = tear_down)
+/* Makes two instances with a connection, and lends its end 0. Writes the connection to `out`. The caller
+ * releases the instances. */
+static struct pair *lend_connection(struct pair_conn **out)
 {
     struct pair *pair = pair_new(&(struct pair_config){.seed = 1});
-    struct pair_conn *c = pair_connect(pair, 0);
-    cr_assert_not_null(c, "%s", pair->failure);
-    uint8_t bytes[100];
+    *out = pair_connect(pair, 0);
+    cr_assert_not_null(*out, "%s", pair->failure);
     smcr_rt.now_ns = pair->now_ns;
     loan->inner = STDIN_FILENO;
     loan->has_rings = true;
     loan->sock->state = SMCR_SOCK_SMCR;
-    loan->sock->conn = c->end[0].conn;
+    loan->sock->conn = (*out)->end[0].conn;
+    return pair;
+}
+
+Test(loan, all_that_was_given_before_the_end_goes_before_it, .init = set_up, .fini = tear_down)
+{
+    struct pair_conn *c;
+    struct pair *pair = lend_connection(&c);
+    uint8_t bytes[100];
     pair->on_trace = give_the_rest;
     pair->trace_ctx = loan->block;
     atomic_store(&loan->block->head, 10);
@@ -195,15 +204,9 @@ static void read_after_the_end(struct pair *pair, struct pair_conn *c, void (*th
 
 static void expect_an_end_in_order(void (*then)(struct service_block *))
 {
-    struct pair *pair = pair_new(&(struct pair_config){.seed = 1});
-    struct pair_conn *c = pair_connect(pair, 0);
-    cr_assert_not_null(c, "%s", pair->failure);
+    struct pair_conn *c;
+    struct pair *pair = lend_connection(&c);
     uint8_t bytes[100];
-    smcr_rt.now_ns = pair->now_ns;
-    loan->inner = STDIN_FILENO;
-    loan->has_rings = true;
-    loan->sock->state = SMCR_SOCK_SMCR;
-    loan->sock->conn = c->end[0].conn;
     read_after_the_end(pair, c, then);
     pair_close(&c->end[0]);
     pair_settle(pair, PAIR_S);
