@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a loan, over a socket that no engine drives. */
+/* The life of a loan, over a socket that no engine drives. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ enum { SLOT = 3, GENERATION = 1 };
 
 static struct service *service;
 static struct service_loan *loan;
-static int peer_fd; /* the other end of what is in the place of its TCP connection */
+static int peer_fd; /* the other end of the pair that stands for its TCP connection */
 
 static void set_up(void)
 {
@@ -89,7 +89,7 @@ Test(loan, what_was_ended_before_tcp_is_handed_over_is_ended_then, .init = set_u
     cr_assert(has_ended());
 }
 
-/* It asked what became of the connection a moment before. */
+/* The program asked for the connection's state a moment before. */
 Test(loan, what_is_ended_as_tcp_is_handed_over_is_ended, .init = set_up, .fini = tear_down)
 {
     loan->inner = STDIN_FILENO;
@@ -321,7 +321,7 @@ Test(loan, who_missed_a_lock_has_an_edge_when_it_is_given_back, .init = set_up, 
     cr_assert_eq(atomic_load(&b->out_edges), 1);
 }
 
-/* Where the one who had it was stopped, and is killed: nobody gives it back. */
+/* The lock holder was stopped and is killed: no process releases the lock. */
 Test(loan, who_missed_a_lock_has_an_edge_when_its_holder_has_died, .init = set_up, .fini = tear_down)
 {
     struct service_block *b = loan->block;
@@ -364,7 +364,7 @@ static void end_with_linger(int linger_s, bool is_handed_over)
     smcr_rt_release();
 }
 
-/* The service's own close() would wait for what is not acknowledged, and everybody with it. */
+/* The service's own close() would wait for unacknowledged bytes, and so would all programs. */
 Test(loan, nobody_lingers_but_the_program, .init = set_up, .fini = tear_down)
 {
     end_with_linger(-1, false);
@@ -378,7 +378,7 @@ Test(loan, the_program_has_its_linger_back, .init = set_up, .fini = tear_down)
     cr_assert(linger_of(loan->sock->tcp_fd).l_onoff);
 }
 
-/* Two processes that share it: what the first has made of the TCP socket since is not undone. */
+/* Two processes share the loan: the second does not undo the first's changes to the TCP socket. */
 Test(loan, a_tcp_socket_is_what_it_was_set_to_and_that_once, .init = set_up, .fini = tear_down)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0), number = 0, on = 1;
@@ -402,7 +402,7 @@ Test(loan, a_tcp_socket_is_what_it_was_set_to_and_that_once, .init = set_up, .fi
     cr_assert(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &number, &len) == 0 && number == 1);
 }
 
-/* A connection whose sender has filled what the other end takes. */
+/* A connection with a sender that has filled the peer's window. */
 static int full_tcp(int *other)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
