@@ -438,4 +438,4 @@ print-%: # for the tools in test/tools
 	@echo '$($*)'
 
 .SECONDARY:
--include $(shell find $(BUILD) -path $(BUILD)/distro -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/distro -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -print 2>/dev/null)
