@@ -260,7 +260,7 @@ test: ## install packages (as root), build, run every test
 	@test/run --build $(BUILD)
 
 .PHONY: mutate
-mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (about an hour)
+mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (half an hour)
 	@test/tools/mutate
 
 check: all ## format, linters, layering, symbols, conformance table
@@ -287,7 +287,7 @@ fuzz: fuzzers ## run every fuzzer for FUZZ_TIME seconds (60)
 	@FUZZ_TIME=$${FUZZ_TIME:-60} test/run fuzz
 
 .PHONY: night
-night: all tests fuzzers ## fuzzers for 600 s each, 1,000 seeds of the simulated network, mutations: up to 14 hours
+night: all tests fuzzers ## fuzzers for 600 s each, 1,000 seeds of the simulated network, mutations: up to 10 hours
 	@test/night
 
 # --- running it ---
@@ -438,4 +438,5 @@ print-%: # for the tools in test/tools
 	@echo '$($*)'
 
 .SECONDARY:
--include $(shell find $(BUILD) \( -path $(BUILD)/distro -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/distro -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -print \
+                   2>/dev/null)

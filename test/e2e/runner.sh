@@ -79,11 +79,11 @@ done
 step() { printf '%s\n' '#!/bin/bash' "${@:2}" >"$tree/$1" && chmod 755 "$tree/$1"; }
 step test/run 'echo "$FUZZ_TIME of $*"; echo "5 passed, 1 failed, 0 skipped"; exit 1'
 step build/test/sim/run 'echo "Tested: $NORNIC_SEEDS | Passing: 20 | Failing: 2 | Crashing: 3 "; exit 1'
-step test/tools/mutate 'echo "300 caught, 4 not caught"; exit 1'
+step test/tools/mutate 'echo "300 killed, 4 survived"; exit 1'
 run "$tree/test/night"
 result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 325 passed, 10 failed' ]
 result night_is_long eval '[[ $out == *"600 of fuzz"* && $out == *"Tested: 1000 "* ]]'
-step test/tools/mutate 'echo "300 caught, 0 not caught"'
+step test/tools/mutate 'echo "300 killed, 0 survived"'
 run "$tree/test/night" mutate
 result night_runs_one_step [ "$rc $(tail -1 <<<"$out")" = '0 300 passed, 0 failed' ]
 step test/tools/mutate 'sleep 60'
