@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "net/error.h"
+#include "nornic/addr.h"
 
 /* An address of IPv4 or IPv6; `any.sa_family` says which. */
 union net_sockaddr {

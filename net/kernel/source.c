@@ -8,6 +8,7 @@
 
 #include "net/kernel/kernel.h"
 #include "net/kernel/sockaddr.h"
+#include "net/wire/udp.h"
 
 /* From `src`, or (NULL) as the kernel chooses. A descriptor, the caller's to close, or -errno. */
 static int connected(const struct nornic_addr *src, const struct nornic_addr *dst, unsigned ifindex)

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "net/kernel/sockaddr.h"
+#include "net/wire/udp.h"
 
 /* Drops all before it is queued. */
 static struct sock_filter nothing_filter[] = {BPF_STMT(BPF_RET | BPF_K, 0)};

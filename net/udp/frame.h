@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between frames and what a UDP socket takes and gives: a message (msghdr) with its peer, its payload and its
- * control messages. Internal to net/. */
+/* Frames as messages of a UDP socket (msghdr), with peer, payload and control messages, and back.
+ * Internal to net/. */
 #ifndef NORNIC_NET_UDP_FRAME_H
 #define NORNIC_NET_UDP_FRAME_H
 
@@ -32,7 +32,7 @@ struct net_udp_control {
     _Alignas(struct cmsghdr) uint8_t bytes[128];
 };
 
-/* A frame or train as what sendmsg() takes. It is borrowed. */
+/* A frame or train in the form of sendmsg(). The payload is borrowed from the frame. */
 struct net_udp_message {
     struct nornic_addr src;
     struct iovec payload;
@@ -46,11 +46,11 @@ struct net_udp_message {
 };
 
 /* Takes a frame to UDP port 4791 apart: addresses, payload, TOS (traffic class), TTL (hop limit; 0: the
- * socket's), the length of a train's packets. False: it is no such frame. `ifindex`: the scope of link-local
- * destinations. */
+ * socket's), the length of a train's packets. `ifindex` is the scope of link-local destinations. Returns
+ * false for a frame of another kind. */
 bool net_udp_message_of(struct net_udp_message *out, const struct net_frame *frame, unsigned ifindex);
 
-/* What came with a payload. */
+/* The headers and control messages of a received payload. Lengths are in bytes. */
 struct net_udp_arrival {
     struct nornic_addr src, dst;
     uint16_t src_port;
@@ -59,12 +59,12 @@ struct net_udp_arrival {
     uint32_t seg_bytes; /* of a train, else 0 */
 };
 
-/* Reads the control messages of a received message: TOS, TTL, the length of a train's packets. What is
- * not said stays. */
+/* Reads TOS, TTL and the length of a train's packets from the control messages of a received message. A
+ * member without a control message keeps its value. */
 void net_udp_arrival_read(struct net_udp_arrival *arrival, struct msghdr *message);
 
-/* Writes the headers right in front of `payload`, where NET_UDP_HEAD_MAX_BYTES are to spare, and returns the
- * frame: with no MAC addresses, don't-fragment, identification 0, a right IPv4 checksum, UDP checksum 0 (the
+/* Writes the headers right in front of `payload`, into NET_UDP_HEAD_MAX_BYTES of spare room. Returns the
+ * frame with no MAC addresses, don't-fragment, identification 0, a right IPv4 checksum, UDP checksum 0 (the
  * kernel has checked it). */
 struct net_frame net_udp_arrival_frame(const struct net_udp_arrival *arrival, uint8_t *payload);
 
