@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests in words. Inside explain/flow/. */
+/* Requests in words. Inside explain/flow/ and for explain/analysis.c. */
 #ifndef NORNIC_EXPLAIN_FLOW_DESCRIBE_H
 #define NORNIC_EXPLAIN_FLOW_DESCRIBE_H
 

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "explain/iwarp/world.h"
-#include "iwarp/crc.h"
+#include "iwarp/wire/crc.h"
 #include "net/bytes.h"
 
 #define TAGGED_LEAST   IWARP_DDP_TAGGED_BYTES

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "explain/iwarp/world.h"
-#include "iwarp/term.h"
+#include "iwarp/wire/term.h"
 
 #define READING_BYTES 120
 

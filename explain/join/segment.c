@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "explain/join/inner.h"
-#include "net/tcp.h"
+#include "net/wire/tcp.h"
 
 #define CHECKSUM_AT 16 /* in the TCP header; hosts leave it to the card */
 

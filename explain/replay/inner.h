@@ -9,7 +9,7 @@
 #define NORNIC_EXPLAIN_REPLAY_INNER_H
 
 #include "explain/replay/replay.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 
 #define REPLAY_FRAME_BYTES (ROCE_FRAME_OVERHEAD_BYTES + ROCE_PMTU_MAX_BYTES)
 

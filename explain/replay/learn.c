@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "net/ipv6.h"
+#include "net/wire/ipv6.h"
 #include "roce/psn.h"
 
 #define GSI_QPN        1

@@ -11,11 +11,11 @@
 #include "explain/replay/tape.h"
 #include "explain/show/json.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
-#include "net/link.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
+#include "net/wire/link.h"
 #include "nornic/device.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 
 #define QPN                0x11u
 #define FIRST_PSN          0xfffffe /* the third packet's is 0 */

@@ -8,9 +8,9 @@
 #include "base/array.h"
 #include "base/base.h"
 #include "explain/replay/iwarp/inner.h"
-#include "iwarp/crc.h"
-#include "iwarp/opcode.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/size.h"
 #include "net/bytes.h"
 
 #define DEPTH_MAX 1024

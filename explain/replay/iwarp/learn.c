@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "explain/replay/iwarp/inner.h"
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "net/bytes.h"
 
 #define REGION_BYTES_MAX (UINT64_C(64) << 20)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names for the end's memory, between the recorded ones and the engine's. */
 #include "explain/replay/iwarp/inner.h"
-#include "iwarp/crc.h"
-#include "iwarp/opcode.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/size.h"
 #include "net/bytes.h"
 
 /* Where names of the sink's memory stand in a ULPDU. */
