@@ -256,10 +256,10 @@ $(CROSSING): test/interop/crossing.c
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(STANDALONE) -MMD -MP -o $@ $< -lrdmacm -libverbs
 
 # without root the tools stay optional: what needs them is skipped, and counted
-test: ## install packages (as root), build, run every test
-	@test/tools/deps.sh build test $$([ $$(id -u) != 0 ] || echo tools)
+test: ## install packages (as root), build, run every test; PROGRAMS=1: those of verbs-test beside them
+	@test/tools/deps.sh build test $(if $(PROGRAMS),verbs) $$([ $$(id -u) != 0 ] || echo tools)
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tests
-	@test/run --build $(BUILD)
+	@test/run --build $(BUILD) $(if $(PROGRAMS),--programs)
 
 .PHONY: quick regen
 quick: all tests ## an answer within three minutes: short suites, text, lint of what changed
@@ -304,7 +304,7 @@ fuzz: fuzzers ## run every fuzzer for FUZZ_TIME seconds (60)
 	@FUZZ_TIME=$${FUZZ_TIME:-60} test/run fuzz
 
 .PHONY: night
-night: all tests fuzzers ## fuzzers for 600 s each, 1,000 seeds of the simulated network, mutations: up to 14 hours
+night: all tests fuzzers ## what takes longer than CI has: fuzzers, seeds, every lint, sanitizers, mutations
 	@test/night
 
 # --- running it ---
