@@ -266,7 +266,7 @@ quick: all tests ## an answer within three minutes: short suites, text, lint of 
 	@test/run -j4 --quick
 
 # each of these is compared with its source by `make check`
-regen: all $(BUILD)/libnornic.so $(EXPLAIN_TRUTH) ## make every generated file anew, then format
+regen: all $(BUILD)/libnornic.so ## make every generated file anew, then format
 	$(Q)$(MAKE) --no-print-directory format
 	$(Q)test/tools/abi update
 	$(Q)test/tools/apiref write
@@ -274,7 +274,6 @@ regen: all $(BUILD)/libnornic.so $(EXPLAIN_TRUTH) ## make every generated file a
 	$(Q)test/tools/conformance write
 	$(Q)test/tools/wireguide write
 	$(Q)test/tools/words update
-	$(Q)$(EXPLAIN_TRUTH) table docs/explain.md
 
 .PHONY: mutate
 mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (about an hour)
