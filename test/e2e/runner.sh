@@ -80,9 +80,10 @@ step() { printf '%s\n' '#!/bin/bash' "${@:2}" >"$tree/$1" && chmod 755 "$tree/$1
 step test/run 'echo "$FUZZ_TIME of $*"; echo "5 passed, 1 failed, 0 skipped"; exit 1'
 step build/test/sim/run 'echo "Tested: $NORNIC_SEEDS | Passing: 20 | Failing: 2 | Crashing: 3 "; exit 1'
 step test/tools/mutate 'echo "300 caught, 4 not caught"; exit 1'
+printf 'interop-all:\n\t@echo "half $(PART)"; echo "7 passed, 0 failed"\n' >"$tree/Makefile"
 run "$tree/test/night"
-result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 325 passed, 10 failed' ]
-result night_is_long eval '[[ $out == *"600 of fuzz"* && $out == *"Tested: 1000 "* ]]'
+result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 339 passed, 10 failed' ]
+result night_is_long eval '[[ $out == *"600 of fuzz"* && $out == *"Tested: 1000 "* && $out == *"half 1/2"*"half 2/2"* ]]'
 step test/tools/mutate 'echo "300 caught, 0 not caught"'
 run "$tree/test/night" mutate
 result night_runs_one_step [ "$rc $(tail -1 <<<"$out")" = '0 300 passed, 0 failed' ]
@@ -94,5 +95,5 @@ run "$tree/test/night" sim
 result night_wants_a_build eval '[ $rc = 1 ] && one_sentence "$err" "\`make night\` builds them first"'
 mv "$tree/build/test/sim/away" "$tree/build/test/sim/run"
 run "$tree/test/night" frob
-result night_has_no_such_step eval '[ $rc = 1 ] && one_sentence "$err" "fuzz, sim, mutate"'
+result night_has_no_such_step eval '[ $rc = 1 ] && one_sentence "$err" "fuzz, sim, interop/1, interop/2, mutate"'
 exit $status
