@@ -83,7 +83,7 @@ step test/tools/mutate 'echo "300 caught, 4 not caught"; exit 1'
 printf 'interop-all:\n\t@echo "half $(PART)"; echo "7 passed, 0 failed"\n' >"$tree/Makefile"
 run "$tree/test/night"
 result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 339 passed, 10 failed' ]
-result night_is_long eval '[[ $out == *"600 of fuzz"* && $out == *"Tested: 1000 "* && $out == *"half 1/2"*"half 2/2"* ]]'
+result night_is_long eval '[[ $out == *"600 of fuzz"* && $out == *"Tested: 1000 "*"half 1/2"*"half 2/2"* ]]'
 step test/tools/mutate 'echo "300 caught, 0 not caught"'
 run "$tree/test/night" mutate
 result night_runs_one_step [ "$rc $(tail -1 <<<"$out")" = '0 300 passed, 0 failed' ]
