@@ -8,6 +8,7 @@
 #include "host/event/events.h"
 #include "host/host.h"
 #include "net/kernel/sockaddr.h"
+#include "net/wire/udp.h"
 #include "test/support/netns.h"
 #include "test/support/vlan.h"
 
