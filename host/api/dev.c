@@ -12,6 +12,7 @@
 #include "host/event/events.h"
 #include "net/error.h"
 #include "net/memory.h"
+#include "rdma/queue/qp.h"
 #include "roce/query.h"
 
 #define PAIR_MTU_BYTES   4200 /* path MTU 4096 fits */
@@ -105,6 +106,7 @@ int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **
     }
     dev->engine = host_dev_engine(dev->host);
     dev->iw = dev->host->iw;
+    dev->transport = dev->iw ? &host_transport_iwarp : &host_transport_roce;
     dev->has_thread = !own.no_thread;
     *out = dev;
     return 0;
@@ -117,6 +119,7 @@ struct nornic_dev *host_dev_for_program(struct host_dev *dev, bool has_thread, s
         return NULL;
     program->host = dev;
     program->engine = host_dev_engine(dev);
+    program->transport = &host_transport_roce;
     program->has_thread = has_thread;
     program->has_peer_mac = true;
     program->peer_mac = peer_mac;
@@ -395,18 +398,11 @@ int nornic_dev_event_fd(const struct nornic_dev *dev)
     return host_dev_event_fd(dev->host);
 }
 
-static struct nornic_qp *qp_of(const struct nornic_dev *dev, const struct host_event *event)
-{
-    if (!event->qp)
-        return NULL;
-    return dev->iw ? ((const struct host_iw_qp *)event->qp)->ctx : roce_qp_ctx(event->qp);
-}
-
-static struct nornic_event event_of(const struct nornic_dev *dev, const struct host_event *event)
+static struct nornic_event event_of(const struct host_event *event)
 {
     return (struct nornic_event){
         .type = event->type,
-        .qp = qp_of(dev, event),
+        .qp = event->qp ? event->qp->ctx : NULL,
         .cq = event->cq ? host_cq_ctx(event->cq) : NULL,
         .srq = event->srq ? rdma_srq_ctx(event->srq) : NULL,
     };
@@ -424,7 +420,7 @@ int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uin
     uint64_t end_ns = host_deadline_ns(timeout_ns);
     int err;
     while (!(err = host_dev_get_event(dev->host, &taken, host_left_ns(end_ns)))) {
-        *event = event_of(dev, &taken);
+        *event = event_of(&taken);
         if (!is_foreign(&taken, event))
             break;
         host_dev_ack_event(dev->host, &taken);
@@ -436,9 +432,7 @@ void nornic_dev_ack_event(struct nornic_dev *dev, const struct nornic_event *eve
 {
     struct host_event taken = {
         .type = event->type,
-        .qp = !event->qp ? NULL
-              : dev->iw  ? (void *)event->qp->iw
-                         : (void *)event->qp->engine,
+        .qp = event->qp ? event->qp->base : NULL,
         .cq = event->cq ? event->cq->engine : NULL,
         .srq = event->srq ? event->srq->engine : NULL,
     };

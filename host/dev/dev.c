@@ -14,6 +14,7 @@
 #include "host/roce/multicast.h"
 #include "host/dev/random.h"
 #include "net/kernel/multicast.h"
+#include "roce/base.h"
 #include "roce/wire.h"
 
 static void forward_trace(void *ctx, const struct roce_trace *event)
@@ -28,7 +29,10 @@ static void queue_event(void *ctx, const struct roce_event *event)
     host_dev_assert_held(dev);
     if (event->type == NORNIC_EVENT_COMM_EST && dev->client)
         dev->client->ops->comm_est(dev->client, event->qp);
-    const struct host_event own = {.type = event->type, .qp = event->qp, .cq = event->cq, .srq = event->srq};
+    const struct host_event own = {.type = event->type,
+                                   .qp = event->qp ? roce_qp_base(event->qp) : NULL,
+                                   .cq = event->cq,
+                                   .srq = event->srq};
     host_event_queue_push(&dev->events, &own);
 }
 
@@ -37,7 +41,7 @@ static void forget_qp(void *ctx, const struct roce_qp *qp)
 {
     struct host_dev *dev = ctx;
     host_dev_assert_held(dev);
-    host_event_queue_forget(&dev->events, qp);
+    host_event_queue_forget(&dev->events, roce_qp_base(qp));
     if (dev->client)
         dev->client->ops->qp_gone(dev->client, qp);
 }

@@ -25,7 +25,7 @@ static void end_failing(struct host_iw *iw)
 {
     struct rdma_qp *base;
     while ((base = rdma_domain_take_failing(iw->domain))) {
-        const struct host_iw_qp *qp = base->ctx;
+        const struct host_iw_qp *qp = host_iw_qp_of(base);
         iwarp_qp_overflowed(qp->engine);
         if (!qp->conn)
             continue;
@@ -197,8 +197,7 @@ static void on_news(struct host_source *source, uint64_t now_ns)
 static void on_event(void *ctx, const struct rdma_event *event)
 {
     struct host_iw *iw = ctx;
-    const struct host_event own = {
-        .type = event->type, .qp = event->qp ? event->qp->ctx : NULL, .cq = event->cq, .srq = event->srq};
+    const struct host_event own = {.type = event->type, .qp = event->qp, .cq = event->cq, .srq = event->srq};
     host_dev_assert_held(iw->dev);
     host_event_queue_push(&iw->dev->events, &own);
 }

@@ -85,12 +85,17 @@ struct host_iw_qp {
     struct iwarp_qp *engine;
     struct host_iw *iw;
     struct host_iw_conn *conn; /* or NULL */
-    void *ctx;                 /* the program's */
     /* Posts: any thread. */
     struct host_iw_qp *next_posted;
     atomic_bool is_posted; /* it is on the list of those */
     TAILQ_ENTRY(host_iw_qp) of_all;
 };
+
+/* The queue pair around its neutral half `base`, which must be one of iWARP. */
+static inline struct host_iw_qp *host_iw_qp_of(const struct rdma_qp *base)
+{
+    return iwarp_qp_of((struct rdma_qp *)base)->owner;
+}
 
 TAILQ_HEAD(host_iw_qps, host_iw_qp);
 TAILQ_HEAD(host_iw_partings, host_iw_parting);

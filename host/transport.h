@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transports of host/: a table of functions for each, with RoCE and iWARP as the two instances. The
+ * calls of programs (host/api/) go by the table. Posts, completions and memory are alike on all transports:
+ * these calls go straight to rdma/. A queue pair is known by its neutral half, struct rdma_qp. Internal to
+ * host/.
+ *
+ * Results are 0 or -errno if nothing else is said. A call that the transport does not have results in
+ * -EOPNOTSUPP. */
+#ifndef NORNIC_HOST_TRANSPORT_H
+#define NORNIC_HOST_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/host.h"
+
+struct rdma_cq;
+struct rdma_pd;
+struct rdma_qp;
+struct rdma_srq;
+struct rdma_xrcd;
+
+/* The parts of a queue pair: struct nornic_qp_config in objects of the engine, all of one device. */
+struct host_qp_config {
+    enum nornic_qp_type type;
+    struct rdma_pd *pd;                /* or NULL */
+    struct rdma_cq *send_cq, *recv_cq; /* or NULL; may be one */
+    struct rdma_srq *srq;              /* or NULL */
+    struct rdma_xrcd *xrcd;            /* or NULL */
+    struct nornic_qp_caps caps;
+    bool sq_sig_all;
+    uint32_t reorder_pkts;
+    bool e2e_credits;
+    bool block_multicast_loopback;
+    void *ctx; /* the caller's: rdma_qp.ctx, also in events */
+};
+
+/* Takes one counter of many. */
+typedef void host_visit_counter(void *ctx, const char *name, uint64_t value);
+
+struct host_transport {
+    /* --- queue pairs --- */
+
+    /* Makes a queue pair of `config` on `dev`; `*out` is its neutral half. 0, -EINVAL, -EOPNOTSUPP (a type or
+     * a member that the transport does not have), -ENOSPC or -ENOMEM. Without the device's lock. */
+    int (*create_qp)(struct host_dev *dev, const struct host_qp_config *config, struct rdma_qp **out);
+    /* Destroys `qp` after the events taken about it are acknowledged. 0, or -EBUSY: it is attached to a
+     * multicast group, and stays. Without the device's lock. */
+    int (*destroy_qp)(struct host_dev *dev, struct rdma_qp *qp);
+    /* Changes the state and the attributes in `mask` at `now_ns`. 0, or -EINVAL or -EOPNOTSUPP with nothing
+     * changed. Under the device's lock, while nobody posts. */
+    int (*modify_qp)(struct rdma_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+    /* Fills in the attributes and limits in force. `attr` or `caps` may be NULL. Under the device's lock. */
+    void (*query_qp)(const struct rdma_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps);
+    /* Fills in the address of the peer and its queue pair number, or 0 for none. False: `qp` has no peer. Under the device's lock. */
+    bool (*get_qp_peer)(const struct rdma_qp *qp, struct nornic_addr *addr, uint32_t *qpn);
+    /* Says whether a program may lead a queue pair to RTS without a connection manager. 0, or -EOPNOTSUPP
+     * with a sentence in `why`. Any thread. */
+    int (*check_manual_connect)(struct nornic_error *why);
+    /* Attaches a queue pair to the multicast group `group`, or detaches it. Under the device's lock. */
+    int (*attach_mcast)(struct rdma_qp *qp, const struct nornic_addr *group);
+    int (*detach_mcast)(struct rdma_qp *qp, const struct nornic_addr *group);
+    /* Calls `visit` for each counter of the queue pair; none if the device counts for all. Under the
+     * device's lock. */
+    void (*visit_qp_counters)(const struct rdma_qp *qp, host_visit_counter *visit, void *ctx);
+};
+
+extern const struct host_transport host_transport_roce, host_transport_iwarp;
+
+#endif
