@@ -6,8 +6,10 @@ SHELL := /bin/bash
 VERSION := $(shell sed -nE 's/.*NORNIC_VERSION_(MAJOR|MINOR|PATCH) +([0-9]+)$$/\2/p' nornic/version.h | paste -sd.)
 
 # --- what to build with ---
+# ccache is used where it is installed; `make CCACHE=` does without
+CCACHE  ?= $(shell command -v ccache)
 ifeq ($(origin CC),default)
-CC      := gcc
+CC      := $(if $(CCACHE),ccache )gcc
 endif
 CLANG   ?= clang
 SAN     ?=
@@ -261,13 +263,27 @@ $(CROSSING): test/interop/crossing.c
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(STANDALONE) -MMD -MP -o $@ $< -lrdmacm -libverbs
 
 # without root the tools stay optional: what needs them is skipped, and counted
-test: ## install packages (as root), build, run every test
-	@test/tools/deps.sh build test $$([ $$(id -u) != 0 ] || echo tools)
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tests $(if $(SAN),,fuzzers)
-	@test/run --build $(BUILD)
+test: ## install packages (as root), build, run every test; PROGRAMS=1: those of verbs-test beside them
+	@test/tools/deps.sh build test $(if $(PROGRAMS),verbs) $$([ $$(id -u) != 0 ] || echo tools)
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tests
+	@test/run --build $(BUILD) $(if $(PROGRAMS),--programs)
+
+.PHONY: quick regen
+quick: all tests ## an answer within three minutes: short suites, text, lint of what changed
+	@test/run -j4 --quick
+
+# each of these is compared with its source by `make check`
+regen: all $(BUILD)/libnornic.so ## make every generated file anew, then format
+	$(Q)$(MAKE) --no-print-directory format
+	$(Q)test/tools/abi update
+	$(Q)test/tools/apiref write
+	$(Q)test/tools/manual write
+	$(Q)test/tools/conformance write
+	$(Q)test/tools/wireguide write
+	$(Q)test/tools/words update
 
 .PHONY: mutate
-mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (about an hour)
+mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (half an hour)
 	@test/tools/mutate
 
 check: all ## format, linters, layering, symbols, conformance table
@@ -282,7 +298,7 @@ $(BUILD)/test/verbs_parts.a: $(VERBS_OBJ) $(CMA_OBJ)
 
 .PHONY: fuzzers fuzz
 fuzzers:
-	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
+	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC="$(if $(CCACHE),ccache )$(CLANG)" CFLAGS="-O1 -g" \
 	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
 
 build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a \
@@ -294,7 +310,7 @@ fuzz: fuzzers ## run every fuzzer for FUZZ_TIME seconds (60)
 	@FUZZ_TIME=$${FUZZ_TIME:-60} test/run fuzz
 
 .PHONY: night
-night: all tests fuzzers ## fuzzers for 600 s each, 1,000 seeds of the simulated network, mutations: up to 14 hours
+night: all tests fuzzers ## what takes longer than CI has: fuzzers, seeds, every lint, sanitizers, mutations
 	@test/night
 
 # --- running it ---
@@ -445,4 +461,5 @@ print-%: # for the tools in test/tools
 	@echo '$($*)'
 
 .SECONDARY:
--include $(shell find $(BUILD) -path $(BUILD)/distro -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/distro -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -print \
+                   2>/dev/null)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A queue pair over a TCP stream: MPA set-up and FPDUs, DDP, RDMAP (RFC 5040, RFC 5041) and the extensions
- * of RFC 7306, on the neutral queue pair of rdma/queue/qp.h. No I/O: octets of TCP come in and go out, time is an
- * argument, and what is to become of the TCP connection is asked for. Inside the engine only.
+ * of RFC 7306, on the neutral queue pair of rdma/queue/qp.h. No I/O: octets of TCP come in and go out, time
+ * is an argument, and what is to become of the TCP connection is asked for. Inside the engine only.
  *
  *     IDLE ---set-up---> RTS ---------- disconnect, FIN -----> CLOSING ---> IDLE
  *                         |---- an error of either side ----> TERMINATE --> ERROR

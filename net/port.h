@@ -229,8 +229,8 @@ static inline const char *net_port_trouble(const struct net_port *port)
     return port->ops->trouble ? port->ops->trouble(port) : NULL;
 }
 
-/* What the port shares its addresses by with other processes (net/share/share.h), as long as the port lives; NULL:
- * it does not, all queue pair numbers at its addresses are its own. */
+/* What the port shares its addresses by with other processes (net/share/share.h), as long as the port
+ * lives; NULL: it does not, all queue pair numbers at its addresses are its own. */
 static inline struct net_share *net_port_share(const struct net_port *port)
 {
     return port->ops->share ? port->ops->share(port) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The devices of the process and the ports that the instance has of them. Internal to sock/ and service/; under the
- * runtime's lock. */
+/* The devices of the process and the ports that the instance has of them. Internal to sock/ and service/;
+ * under the runtime's lock. */
 #ifndef NORNIC_SOCK_PORTS_H
 #define NORNIC_SOCK_PORTS_H
 

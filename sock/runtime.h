@@ -3,9 +3,10 @@
  * Internal to sock/.
  *
  * One lock holds all of it, the devices included: each device's own lock is taken inside it, and no other
- * (host/dev/lock.h has the order of all of the library). Whoever ends a call has made progress before the lock is
- * given back: what was posted is on its way, events are delivered, the timer is set (sock/progress.c). The
- * thread only wakes for what comes from outside. A thread that has the lock is not cancelled. */
+ * (host/dev/lock.h has the order of all of the library). Whoever ends a call has made progress before the
+ * lock is given back: what was posted is on its way, events are delivered, the timer is set
+ * (sock/progress.c). The thread only wakes for what comes from outside. A thread that has the lock is not
+ * cancelled. */
 #ifndef NORNIC_SOCK_RUNTIME_H
 #define NORNIC_SOCK_RUNTIME_H
 

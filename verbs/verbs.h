@@ -200,8 +200,8 @@ void verbs_say(int err, const char *format, ...) __attribute__((format(printf, 2
 void *verbs_fail_null(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A registered range by an address of the program: that of the region's first byte is `iova`, which
- * ibv_reg_mr_iova() chooses. In verbs/memory/mr.c: replaces the addresses in `sges` by those of the memory. Called
- * where `moved_mrs` is not 0. */
+ * ibv_reg_mr_iova() chooses. In verbs/memory/mr.c: replaces the addresses in `sges` by those of the memory.
+ * Called where `moved_mrs` is not 0. */
 void verbs_move_sges(struct verbs_context_own *own, struct nornic_sge *sges, unsigned count);
 
 /* Lets leave what has been posted: an adapter sends in a microsecond, and programs that give their queue

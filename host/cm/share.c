@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Other processes answer from the same addresses. Those on packet ports of one interface get every management
  * datagram, all of them. Each answers what it knows. What it does not know another may: a service id is
- * claimed by who listens to it (net/kernel/claim.h), and of what nobody has claimed one of them, the first, says
- * that it is not there. Whose connection a message is that this CM does not know, nobody can tell: such a
- * message is left unanswered unless this process is alone. */
+ * claimed by who listens to it (net/kernel/claim.h), and of what nobody has claimed one of them, the first,
+ * says that it is not there. Whose connection a message is that this CM does not know, nobody can tell:
+ * such a message is left unanswered unless this process is alone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

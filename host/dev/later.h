@@ -12,8 +12,8 @@
  * drive the device themselves (cli/node/cq.c, sock/ports.c) and come back until nothing is left to do, before
  * they end; until then the device's deadline is 0, so that its thread, if it has one, sends it, too. Of a
  * program that polls nobody knows whether it comes back: what the last round left leaves in its next one, or
- * before its next control call (host_dev_lock()), or at exit() (verbs/device/context.c), or when the thread next
- * looks, within half a millisecond. Who ends by _exit() or a signal before that has not acknowledged.
+ * before its next control call (host_dev_lock()), or at exit() (verbs/device/context.c), or when the thread
+ * next looks, within half a millisecond. Who ends by _exit() or a signal before that has not acknowledged.
  * Internal to host/. */
 #ifndef NORNIC_HOST_LATER_H
 #define NORNIC_HOST_LATER_H

@@ -11,8 +11,8 @@
  *     1. that of the sockets of the process (sock/runtime.h), a polite one; or those of an object that a
  *        program holds (host/api/api.h has their order)
  *     2. that of a device (host/dev/dev.h), a polite one; never those of two devices at once
- *     3. leaves, with which held nothing is called: that of an event queue (host/event/ack_queue.h), that under
- *        which nornic_cq_wait() sleeps (host/api/api.h)
+ *     3. leaves, with which held nothing is called: that of an event queue (host/event/ack_queue.h), that
+ *        under which nornic_cq_wait() sleeps (host/api/api.h)
  *
  * What needs the device's lock says so, and asserts it with host_lock_is_held(). */
 #ifndef NORNIC_HOST_LOCK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The gate itself, a part of the programs that stand in front of a ring: xdp/steer.bpf.c for an AF_XDP
- * socket, net/port/filter.bpf.c for a packet socket. They find the headers, each in its own way; which packet may
- * pass is said here, once.
+ * socket, net/port/filter.bpf.c for a packet socket. They find the headers, each in its own way; which
+ * packet may pass is said here, once.
  *
  * A ring has so many places, and who sends fastest gets most of them. So what the engine would drop anyway,
  * because it names no queue pair that takes packets or does not come from the peer of the one it names, has

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The gate in front of a port's ring (net/port/gate.bpf.h), seen from the process that owns the port. Internal to
- * the ports. */
+/* The gate in front of a port's ring (net/port/gate.bpf.h), seen from the process that owns the port.
+ * Internal to the ports. */
 #ifndef NORNIC_NET_GATE_H
 #define NORNIC_NET_GATE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A packet port among the processes that share (net/share/share.h): it sees what all packet ports of its interface
- * see, and its filter lets in what is for its queue pairs, so it has no socket to hand on, but numbers that
- * none of the others has, and it says what it has counted. Internal to net/. */
+/* A packet port among the processes that share (net/share/share.h): it sees what all packet ports of its
+ * interface see, and its filter lets in what is for its queue pairs, so it has no socket to hand on, but
+ * numbers that none of the others has, and it says what it has counted. Internal to net/. */
 #ifndef NORNIC_NET_PACKET_LEASE_H
 #define NORNIC_NET_PACKET_LEASE_H
 

@@ -17,7 +17,8 @@
 #include "roce/roce.h"
 #include "roce/requester/window.h"
 
-/* Asks a peer with selective retransmission what it has, when it is silent for too long: roce/requester/probe.h. */
+/* Asks a peer with selective retransmission what it has, when it is silent for too long:
+ * roce/requester/probe.h. */
 struct roce_probe {
     struct rdma_timer timer;
     bool is_due;
@@ -134,8 +135,8 @@ struct roce_way {
 
 struct roce_spare;
 
-/* Packets kept behind a gap: roce/responder/reorder.h. One a QP; slot p mod the table's size has the number of the
- * frame with the packet at PSN p, or 0. */
+/* Packets kept behind a gap: roce/responder/reorder.h. One a QP; slot p mod the table's size has the number
+ * of the frame with the packet at PSN p, or 0. */
 struct roce_reorder {
     struct roce_spare *own; /* the QP's own store; NULL: it takes from the device's */
     uint32_t *slots;        /* NULL: nothing is kept */

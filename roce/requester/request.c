@@ -60,9 +60,10 @@ struct roce_request roce_request_next(const struct roce_qp *qp)
          * ROCE-RC-44. */
         if (flags & RDMA_OP_READ)
             r.psn_count = roce_read_psns(qp, r.w, r.pkt);
-        /* Of what has arrived from a peer that allows it nothing is asked for again: roce/requester/answers.h. Only
-         * what has arrived ends a gap, as it shows that the peer had the request. One that it never had must
-         * stay whole, wherever the board ends: parts would be requests of their own to it. */
+        /* Of what has arrived from a peer that allows it nothing is asked for again:
+         * roce/requester/answers.h. Only what has arrived ends a gap, as it shows that the peer had the
+         * request. One that it never had must stay whole, wherever the board ends: parts would be requests
+         * of their own to it. */
         uint32_t psn = roce_psn_add(r.w->first_seq, r.pkt);
         r.psn_count = max_u32(1, roce_board_missing_row(&qp->req.board, psn, r.psn_count));
         r.is_first = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rendezvous for programs of users who may not use BPF: an administrator puts the program of SMC-R's TCP
- * option (sock/rendezvous/option.bpf.c) on a cgroup, once, and it stays there without a process of ours until he
- * takes it away or the cgroup goes. Sockets in it that ask by base/smc_mark.h offer SMC-R; all others stay
- * as they are. */
+ * option (sock/rendezvous/option.bpf.c) on a cgroup, once, and it stays there without a process of ours
+ * until he takes it away or the cgroup goes. Sockets in it that ask by base/smc_mark.h offer SMC-R; all
+ * others stay as they are. */
 #ifndef NORNIC_SOCK_ENABLE_H
 #define NORNIC_SOCK_ENABLE_H
 

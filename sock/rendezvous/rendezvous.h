@@ -19,8 +19,9 @@ extern const size_t smcr_rendezvous_object_bytes;
  * program. Sockets made from now on can want the option; with `all_offer` each that connects or listens has
  * it if it is to keep the SYN (TCP_SAVE_SYN). 0; or -errno with a sentence, and all is as it was. */
 int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, bool all_offer, struct nornic_error *why);
-/* Without privileges, where an administrator has enabled the cgroup of this process (sock/rendezvous/enable.h): the
- * option is asked for, and seen, by the marks of base/smc_mark.h. False: it is not enabled, or no memory. */
+/* Without privileges, where an administrator has enabled the cgroup of this process
+ * (sock/rendezvous/enable.h): the option is asked for, and seen, by the marks of base/smc_mark.h. False: it
+ * is not enabled, or no memory. */
 bool smcr_rendezvous_use_enabled(struct smcr_rendezvous_ctl **out);
 /* Moves the process, and children that it left there, back, and removes the cgroup. */
 void smcr_rendezvous_close(struct smcr_rendezvous_ctl *ctl);

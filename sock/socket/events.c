@@ -136,8 +136,8 @@ void smcr_sock_on_tcp(struct smcr_sock *s, uint32_t events)
 /* --- what the application does to the descriptor with the kernel's own calls --- */
 
 /* Bytes that write() or sendfile() put into the descriptor are in no stream, and nobody can tell where they
- * would belong. The call cannot be made to fail (sock/socket/mirror.h says why); so the connection is, before its
- * peer takes what follows for whole. */
+ * would belong. The call cannot be made to fail (sock/socket/mirror.h says why); so the connection is,
+ * before its peer takes what follows for whole. */
 static void refuse_write(struct smcr_sock *s)
 {
     s->reason = "the program wrote to the descriptor by a call of the kernel's";

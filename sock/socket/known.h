@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of the process that is there without asking the kernel: sock/socket/known.c says which, and why. Internal
- * to sock/. */
+/* Memory of the process that is there without asking the kernel: sock/socket/known.c says which, and why.
+ * Internal to sock/. */
 #ifndef NORNIC_SOCK_KNOWN_H
 #define NORNIC_SOCK_KNOWN_H
 

@@ -8,13 +8,13 @@
  * thread, by the inner end. They go down by the outer end, in a call of the application, which alone can
  * make them go down: that call names a descriptor of it that is valid. Each rise is an edge for epoll.
  *
- * The outer end takes what the kernel's write() gives it, which is in no stream then (sock/socket/events.c). It
- * cannot refuse that: an end that is shut for writing does, but once the other end is shut as well, as it is
- * when the peer's stream ends, the kernel reports POLLHUP, and a program that could still answer gives up;
- * nor could it go unwritable any more, which takes bytes written. What else fails write() and polls (an
- * epoll, the reading end of a pipe, an eventfd that is full) is no socket, or has not all of IN, OUT, PRI,
- * RDHUP and HUP. Nor can it be the TCP socket itself: what is written there goes to the peer, as bytes of
- * TCP. So the first such call succeeds, and the connection ends at once. */
+ * The outer end takes what the kernel's write() gives it, which is in no stream then
+ * (sock/socket/events.c). It cannot refuse that: an end that is shut for writing does, but once the other
+ * end is shut as well, as it is when the peer's stream ends, the kernel reports POLLHUP, and a program that
+ * could still answer gives up; nor could it go unwritable any more, which takes bytes written. What else
+ * fails write() and polls (an epoll, the reading end of a pipe, an eventfd that is full) is no socket, or
+ * has not all of IN, OUT, PRI, RDHUP and HUP. Nor can it be the TCP socket itself: what is written there
+ * goes to the peer, as bytes of TCP. So the first such call succeeds, and the connection ends at once. */
 #ifndef NORNIC_SOCK_MIRROR_H
 #define NORNIC_SOCK_MIRROR_H
 

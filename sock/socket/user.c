@@ -18,8 +18,8 @@
 
 /* How memory is asked for.
  *
- * What cannot be missing is not asked for: stack, heap and variables of the program (sock/socket/known.c). What is
- * left are mappings.
+ * What cannot be missing is not asked for: stack, heap and variables of the program (sock/socket/known.c).
+ * What is left are mappings.
  *
  * No call of the kernel says whether a place may be read or written, but some touch it and do nothing else,
  * and the answer of those is EFAULT where it may not. One is asked for each page, as protection has no

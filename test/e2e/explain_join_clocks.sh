@@ -4,6 +4,7 @@
 # or only TCP's handshake of SMC-R with its CLC messages. Traffic goes between two namespaces through a third one that
 # passes all, with tcpdump on either side of it, by the same clock; then editcap sets the clock of B.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+# alone: it wants round trips of microseconds between machines that do not wait for a processor
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 cm='udp port 4791 and udp[12:4] & 0xffffff = 1' # the destination QP in the BTH

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # iWARP over the kernel's TCP: without privileges on loopback, and between namespaces with tcpdump beside it, whose
 # capture nornic, tshark and a reader of their own judge. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
-# alone: it listens at 127.0.0.1 of the machine
+# machine: it listens at 127.0.0.1 of the machine
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it

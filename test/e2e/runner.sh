@@ -36,6 +36,25 @@ result one_at_a_time_without_j [ "$rc $(tail -1 <<<"$out")" = '0 2 passed, 0 fai
 sed -i '1a # alone: it wants it so' "$tree/test/e2e/one.sh"
 runs -j 2
 result alone [ "$rc $(tail -1 <<<"$out")" = '0 2 passed, 0 failed, 0 skipped' ]
+for name in one two; do sed -i 's/^# alone:/# machine:/; 1a # machine: it wants it so' "$tree/test/e2e/$name.sh"; done
+runs -j 2
+result one_of_a_lane_at_a_time [ "$rc $(tail -1 <<<"$out")" = '0 2 passed, 0 failed, 0 skipped' ]
+
+# --- test/loads: the longest begins first, and nothing begins beside what takes all processors ---
+clear_scripts
+loads() { printf '%s\n' '# SUITE SECONDS LOAD' "$@" >"$tree/test/loads"; }
+script one "[ -e $tmp/mark.two ] && echo ok one"
+script two "[ ! -e $tmp/mark.one ] && touch $tmp/mark.two && sleep 0.3 && echo ok two"
+loads "e2e/one 1 $(nproc)" "e2e/two 5 $((2 * $(nproc)))"
+runs -j 2
+result the_longest_begins_first [ "$rc $(tail -1 <<<"$out")" = '0 2 passed, 0 failed, 0 skipped' ]
+order=$(grep -oE 'e2e/(one|two)' <<<"$out" | paste -sd' ')
+result a_full_load_has_no_busy_one_beside_it [ "$order" = 'e2e/two e2e/one' ]
+runs --record
+result loads_are_recorded eval '[ $rc = 0 ] && grep -qE "^e2e/two [0-9]+ [0-9.]+$" "$tree/test/loads"'
+runs -j 2 --record
+result loads_are_of_suites_that_run_alone eval '[ $rc = 1 ] && one_sentence "$err" "with -j 1"'
+rm "$tree/test/loads"
 runs -j 0
 result no_script_at_a_time eval '[ $rc = 1 ] && one_sentence "$err" "-j 1 runs one script at a time"'
 
@@ -74,17 +93,23 @@ for signal in INT TERM; do
     result "ended_by_${signal}_is_no_success" [ "$rc" != 0 ]
 done
 
-# --- test/night: sums of its steps, and their bounds ---
+# --- test/night: sums of its parts, and their bounds ---
 # step FILE LINE...: a program of that tree
 step() { printf '%s\n' '#!/bin/bash' "${@:2}" >"$tree/$1" && chmod 755 "$tree/$1"; }
+mkdir -p "$tree/test/fuzz" "$tree/test/mutations"
+touch "$tree/test/fuzz/fuzz_some.c" && printf '\n' >"$tree/test/mutations/some.txt"
 step test/run 'echo "$FUZZ_TIME of $*"; echo "5 passed, 1 failed, 0 skipped"; exit 1'
-step build/test/sim/run 'echo "Tested: $NORNIC_SEEDS | Passing: 20 | Failing: 2 | Crashing: 3 "; exit 1'
-step test/tools/mutate 'echo "300 caught, 4 not caught"; exit 1'
-run "$tree/test/night"
-result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 325 passed, 10 failed' ]
-result night_is_long eval '[[ $out == *"600 of fuzz"* && $out == *"Tested: 1000 "* ]]'
-step test/tools/mutate 'echo "300 caught, 0 not caught"'
-run "$tree/test/night" mutate
+step build/test/sim/run '[ "$1" != --list ] || { printf "%s: 1 test\n" one two; exit 0; }' \
+    'echo "Tested: $NORNIC_SEEDS | Passing: 20 | Failing: 2 | Crashing: 3 "; exit 1'
+step test/tools/mutate 'echo "of $*"; echo "300 killed, 4 survived"; exit 1'
+run "$tree/test/night" fuzz sim mutate
+result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 345 passed, 15 failed' ]
+result night_is_long eval '[[ $out == *"600 of -j2 fuzz/some"* && $out == *"Tested: 1000 "* ]]'
+result night_names_lists_of_mutations eval '[[ $out == *"of /some\.txt:"* ]]'
+run "$tree/test/night" --list
+result night_lists_its_parts eval '[ $rc = 0 ] && [[ $(echo $out) == "fuzz/1 sim/1 sim/2 lint address/1"*" mutate/1" ]]'
+step test/tools/mutate 'echo "300 killed, 0 survived"'
+run "$tree/test/night" mutate/1
 result night_runs_one_step [ "$rc $(tail -1 <<<"$out")" = '0 300 passed, 0 failed' ]
 step test/tools/mutate 'sleep 60'
 run "$tree/test/night" --seconds 1 mutate
@@ -94,5 +119,5 @@ run "$tree/test/night" sim
 result night_wants_a_build eval '[ $rc = 1 ] && one_sentence "$err" "\`make night\` builds them first"'
 mv "$tree/build/test/sim/away" "$tree/build/test/sim/run"
 run "$tree/test/night" frob
-result night_has_no_such_step eval '[ $rc = 1 ] && one_sentence "$err" "fuzz, sim, mutate"'
+result night_has_no_such_step eval '[ $rc = 1 ] && one_sentence "$err" "fuzz, fuzz/1,"'
 exit $status

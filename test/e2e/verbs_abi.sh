@@ -3,7 +3,7 @@
 # The two libraries serve programs of every rdma-core from 34 to 65, and build with headers of later ones.
 # test/verbs/abi/ has the names of rdma-core. The programs here are linked with libraries made of these names,
 # which no machine needs to have installed. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
-# alone: it opens a device at 127.0.0.1 of the machine
+# machine: it opens a device at 127.0.0.1 of the machine
 . "$(dirname "$0")/lib.sh"
 build=${BUILD:-build}
 lib=$(realpath "$build/lib")

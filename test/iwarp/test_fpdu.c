@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FPDUs in and out: iwarp/wire/fpdu_tx.c makes them, iwarp/wire/fpdu_rx.c reads them, and neither believes the other
- * alone: the layouts of markers and the CRCs are those of a script that knows nothing of this project. */
+/* FPDUs in and out: iwarp/wire/fpdu_tx.c makes them, iwarp/wire/fpdu_rx.c reads them, and neither believes
+ * the other alone: the layouts of markers and the CRCs are those of a script that knows nothing of this
+ * project. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

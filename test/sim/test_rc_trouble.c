@@ -52,8 +52,8 @@ AT_EVERY_PMTU(rc_many, SEEDS_MANY, MANY, .loss_ppm = 20000, .duplicate_ppm = 200
               .ecn_ppm = 50000)
 AT_EVERY_PMTU(rc_many_congested, SEEDS_MANY, MANY, .cc = true, .loss_ppm = 10000, .ecn_ppm = 300000)
 
-/* More is under way than a scoreboard has room for (roce/requester/board.h): it ends in the middle of messages, and of
- * the answers to READs. */
+/* More is under way than a scoreboard has room for (roce/requester/board.h): it ends in the middle of
+ * messages, and of the answers to READs. */
 static void run_far(enum nornic_mtu pmtu, uint64_t seeds)
 {
     sim_seeds_run(&(struct sim_profile){.pmtu = pmtu, .far = true, .pairs_max = 2, .loss_ppm = 5000}, seeds);

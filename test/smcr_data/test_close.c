@@ -522,6 +522,8 @@ Test(close, version_2_takes_a_fin_that_done_explains)
     peer_done(rig);
     rig_wait(rig, 2 * SMCR_FIN_GRACE_NS);
     cr_assert_neq(rig->conn->state, SMCR_CONN_CLOSED);
+    rig_wait(rig, rig->conn->smcr->config.times.close_guard_ns);
+    cr_assert_eq(rig->conn->state, SMCR_CONN_CLOSED);
     rig_free(rig);
 }
 

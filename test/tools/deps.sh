@@ -9,7 +9,7 @@ set -euo pipefail
 
 build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
        libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2 libibverbs-dev librdmacm-dev"
-test="libcriterion-dev python3 git util-linux procps iputils-ping"
+test="ccache libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool nftables iperf3 chromium
        fonts-dejavu-core man-db time zsh fish ibverbs-utils rdmacm-utils perftest valgrind curl socat
        nginx-light redis-server redis-tools openssh-server openssh-client openssh-sftp-server"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of librdmacm since rdma-core 44. verbs/abi/newer.h says why they have names of nornic. All fail with -1
- * and errno EOPNOTSUPP. Internal to verbs/cm/. */
+/* Calls of librdmacm since rdma-core 44. verbs/abi/newer.h says why they have names of nornic. All fail
+ * with -1 and errno EOPNOTSUPP. Internal to verbs/cm/. */
 #ifndef NORNIC_VERBS_CM_NEWER_H
 #define NORNIC_VERBS_CM_NEWER_H
 

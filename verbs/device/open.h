@@ -11,7 +11,8 @@
 int verbs_open_engine(const struct verbs_device *device, unsigned number, struct nornic_dev **out,
                       struct nornic_error *why);
 
-/* In verbs/show/stat.c: where NORNIC_STAT wants it, tells once on stderr what the context's device has counted. */
+/* In verbs/show/stat.c: where NORNIC_STAT wants it, tells once on stderr what the context's device has
+ * counted. */
 void verbs_stat_tell(struct verbs_context_own *own);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* service/borrow/borrow.h without a service: a "borrowed" connection is the TCP connection itself, driven by the
- * kernel's non-blocking calls. With this in the place of the program's half of the lending the preload
- * library must behave as the kernel does with the same program, to the last detail that a test looks at;
- * whatever differs is the library's.
+/* service/borrow/borrow.h without a service: a "borrowed" connection is the TCP connection itself, driven
+ * by the kernel's non-blocking calls. With this in the place of the program's half of the lending the
+ * preload library must behave as the kernel does with the same program, to the last detail that a test
+ * looks at; whatever differs is the library's.
  *
  * NORNIC_SMC says how connections begin: "double:lent", "double:tcp" (never lent), "double:fallback" (lent,
  * and TCP after a few milliseconds), "double:late" (lent, and negotiated after as long), "double:none"

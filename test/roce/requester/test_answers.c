@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* READs and atomics whose answers are lost, between peers with selective retransmission (roce/requester/answers.h). */
+/* READs and atomics whose answers are lost, between peers with selective retransmission
+ * (roce/requester/answers.h). */
 #include <criterion/criterion.h>
 
 #include "base/base.h"

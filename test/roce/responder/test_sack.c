@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Selective acknowledgements (roce/responder/sack.h), packet by packet: who offers them to whom, what they say, what is
- * sent again. */
+/* Selective acknowledgements (roce/responder/sack.h), packet by packet: who offers them to whom, what they
+ * say, what is sent again. */
 #include <criterion/criterion.h>
 
 #include "base/base.h"

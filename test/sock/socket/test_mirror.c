@@ -112,8 +112,8 @@ Test(mirror, the_last_of_the_duplicates_drops_it)
     smcr_mirror_close(&m);
 }
 
-/* Why an outer end is not made to refuse what the kernel's write() gives it (sock/socket/mirror.h): with the end of
- * the peer's stream it would hang up. */
+/* Why an outer end is not made to refuse what the kernel's write() gives it (sock/socket/mirror.h): with
+ * the end of the peer's stream it would hang up. */
 Test(mirror, an_end_that_refuses_writes_hangs_up_with_the_peers_end)
 {
     struct smcr_mirror m;
