@@ -45,8 +45,6 @@ enum host_api_kind {
 struct nornic_dev {
     struct host_dev *host;
     const struct host_transport *transport;
-    struct roce_dev *engine; /* NULL: an iWARP device */
-    struct host_iw *iw;      /* NULL: it speaks RoCE */
     bool has_thread;
     bool has_peer_mac; /* one end of a cable in memory: every address is behind `peer_mac` */
     struct nornic_mac peer_mac;

@@ -12,6 +12,7 @@
 #include "host/api/api.h"
 #include "host/api/config.h"
 #include "host/cm/cm.h"
+#include "host/dev/dev.h"
 #include "host/iwarp/cm/cm.h"
 #include "host/dev/clock.h"
 #include "net/error.h"
@@ -60,7 +61,8 @@ int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config
         .gid_type = own.gid_type,
         .peer_mac = dev->peer_mac,
     };
-    err = dev->iw ? host_iw_cm_open(dev->host, &cm->iw, why) : host_cm_open(dev->host, &host, &cm->host, why);
+    err = dev->host->iw ? host_iw_cm_open(dev->host, &cm->iw, why)
+                        : host_cm_open(dev->host, &host, &cm->host, why);
     if (err) {
         host_api_free(dev, HOST_API_CM, cm);
         return err;
