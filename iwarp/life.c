@@ -90,6 +90,7 @@ int iwarp_qp_create(const struct iwarp_qp_config *config, struct iwarp_qp **out)
     qp->mem = config->mem;
     qp->ops.posted = on_post;
     qp->posted = config->posted;
+    qp->owner = config->owner;
     qp->max_ird = config->max_ird;
     qp->max_ord = config->max_ord;
     qp->no_extensions = config->no_extensions;

@@ -12,9 +12,11 @@
 #include "host/api/api.h"
 #include "host/api/config.h"
 #include "host/cm/cm.h"
+#include "host/dev/dev.h"
 #include "host/iwarp/cm/cm.h"
 #include "host/dev/clock.h"
 #include "net/error.h"
+#include "roce/base.h"
 
 struct nornic_cm {
     struct nornic_dev *dev;
@@ -59,7 +61,8 @@ int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config
         .gid_type = own.gid_type,
         .peer_mac = dev->peer_mac,
     };
-    err = dev->iw ? host_iw_cm_open(dev->host, &cm->iw, why) : host_cm_open(dev->host, &host, &cm->host, why);
+    err = dev->host->iw ? host_iw_cm_open(dev->host, &cm->iw, why)
+                        : host_cm_open(dev->host, &host, &cm->host, why);
     if (err) {
         host_api_free(dev, HOST_API_CM, cm);
         return err;
@@ -226,8 +229,8 @@ int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const st
     if (!is_of_device(id, qp) || (!qp && id->space != NORNIC_PS_UDP && (!param || !param->qp_num)))
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->iw ? host_iw_cm_connect(id->iw, qp ? qp->iw : NULL, param)
-                             : host_cm_connect(id->host, qp ? qp->engine : NULL, param));
+    return unlock(id, id->iw ? host_iw_cm_connect(id->iw, qp ? host_iw_qp_of(qp->base) : NULL, param)
+                             : host_cm_connect(id->host, qp ? roce_qp_from_base(qp->base) : NULL, param));
 }
 
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
@@ -235,8 +238,8 @@ int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const str
     if (!is_of_device(id, qp))
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->iw ? host_iw_cm_accept(id->iw, qp ? qp->iw : NULL, param)
-                             : host_cm_accept(id->host, qp ? qp->engine : NULL, param));
+    return unlock(id, id->iw ? host_iw_cm_accept(id->iw, qp ? host_iw_qp_of(qp->base) : NULL, param)
+                             : host_cm_accept(id->host, qp ? roce_qp_from_base(qp->base) : NULL, param));
 }
 
 int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,

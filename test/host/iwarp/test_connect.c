@@ -90,7 +90,7 @@ static int option_of(const struct iw_end *e, int level, int name)
 {
     int value = -1;
     socklen_t bytes = sizeof value;
-    cr_assert_eq(getsockopt(e->qp->iw->conn->socket.fd, level, name, &value, &bytes), 0);
+    cr_assert_eq(getsockopt(host_iw_qp_of(e->qp->base)->conn->socket.fd, level, name, &value, &bytes), 0);
     return value;
 }
 

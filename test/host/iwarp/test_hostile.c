@@ -213,7 +213,7 @@ static unsigned watched(void)
 {
     char path[64], line[256];
     unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->iw->set.fd);
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->host->iw->set.fd);
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
     while (fgets(line, sizeof line, file))
