@@ -115,11 +115,11 @@ static void take_bad(struct explain_analysis *a, const struct explain_packet *pa
     bool is_short = soundness == EXPLAIN_SOUND_CUT;
     if (is_short)
         note_unseen(&a->unseen, packet);
-    const char *words = packet->is_train_cut              ? "a train of packets, cut within the first of them"
+    const char *words = packet->cut.is_train              ? "a train of packets, cut within the first of them"
                         : is_short                        ? "cut within its headers"
                         : soundness == EXPLAIN_SOUND_ICRC ? roce_rx_verdict_words(ROCE_RX_DROP_ICRC)
-                        : packet->is_only_checksum        ? "wrong UDP checksum"
-                        : packet->is_only_ip_checksum     ? "wrong IPv4 header checksum"
+                        : packet->checksum.is_only_udp    ? "wrong UDP checksum"
+                        : packet->checksum.is_only_ip     ? "wrong IPv4 header checksum"
                                                           : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
     if (!is_short)
@@ -168,7 +168,7 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     m->flow = pair->index;
     m->direction = direction;
     bool is_blind = is_unseen(&a->unseen, &packet->network, &pkt->src, &pkt->dst);
-    pair->half[0].is_unseen = pair->half[1].is_unseen = m->is_uncounted = is_blind;
+    pair->half[0].capture.is_unseen = pair->half[1].capture.is_unseen = m->is_uncounted = is_blind;
     explain_pair_count(pair, direction, packet);
     if (a->config.strict && !is_blind)
         judge_order(pair, direction, packet, m);
@@ -217,7 +217,7 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
     } else {
         take_connected(a, packet, m);
     }
-    if (packet->is_cut)
+    if (packet->cut.is_end)
         note_cut(packet, m);
     if (packet->verdict == ROCE_RX_TAKEN && (pkt->tclass & 3) == NET_ECN_CE && pkt->l3_kind != ROCE_L3_GRH)
         explain_remark(m, EXPLAIN_FIND_ECN_MARK, "ROCE-CC-2", 0, 0, "marked: congestion experienced");
@@ -323,9 +323,10 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
 static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
 {
     const struct explain_read *r = explain_read_find(half, s->psn);
-    bool is_behind_edge = half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0;
+    bool is_behind_edge = half->acks.is_known && roce_psn_diff(half->acks.una_psn, s->psn) > 0;
     return s->is_answered ||
-           (r && r->psn == s->psn ? r->is_answered || (half->skew_ns && is_behind_edge) : is_behind_edge);
+           (r && r->psn == s->psn ? r->is_answered || (half->clock.skew_ns && is_behind_edge)
+                                  : is_behind_edge);
 }
 
 /* Nothing of the other end is here, and yet the sender goes on and repeats nothing: it had its answers, the
@@ -372,10 +373,10 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_finding *
 {
     const struct explain_pair *pair = a->ending;
     struct explain_half *half = &a->ending->half[a->ending_direction];
-    while (a->ending_slot < half->size) {
-        struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || half->is_unseen ||
-            is_ending(a, s))
+    while (a->ending_slot < half->history.size) {
+        struct explain_sent *s = &half->history.sent[a->ending_slot++];
+        if (!s->number || has_answer(half, s) || !s->ack_req || half->acks.is_dead ||
+            half->capture.is_unseen || is_ending(a, s))
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
@@ -398,7 +399,7 @@ static void conclude(struct explain_analysis *a)
     a->ending = a->flows.oldest;
     for (struct explain_pair *p = a->flows.oldest; p; p = p->newer) {
         bool is_blind = is_unseen(&a->unseen, &p->shown.network, &p->shown.addr[0], &p->shown.addr[1]);
-        p->half[0].is_unseen = p->half[1].is_unseen = is_blind;
+        p->half[0].capture.is_unseen = p->half[1].capture.is_unseen = is_blind;
         explain_pair_conclude(p);
     }
 }

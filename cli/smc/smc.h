@@ -14,6 +14,11 @@
 
 struct cli_command;
 
+/* What a command reports at its end. */
+struct smc_say {
+    bool sum, json, quiet;
+};
+
 struct smc_options {
     bool listen, keep; /* smc listen, -k */
     char *where;       /* smc listen: as it was given */
@@ -27,7 +32,8 @@ struct smc_options {
     struct nornic_impair impair;
     uint32_t rcvbuf_bytes, sndbuf_bytes; /* 0: the default */
     uint64_t connect_ns, idle_ns;        /* UINT64_MAX: without end */
-    bool require_smc, tcp_only, sum, json, quiet;
+    bool require_smc, tcp_only;
+    struct smc_say say;
 };
 
 /* Their settings are a struct smc_options: options.c. */

@@ -92,7 +92,7 @@ static void tell_way(struct explain_pair *pair, unsigned direction, const struct
                      const struct explain_sent *before, bool was_here, struct explain_why *why)
 {
     const struct explain_half *half = &pair->half[direction];
-    bool is_answered = half->is_una_known && roce_psn_diff(half->una_psn, packet->roce.bth.psn) > 0;
+    bool is_answered = half->acks.is_known && roce_psn_diff(half->acks.una_psn, packet->roce.bth.psn) > 0;
     if (why->cause == EXPLAIN_CAUSE_RNR) {
         why->way = EXPLAIN_CAUSE_NO_RECEIVE;
         why->way_sure = EXPLAIN_SURE_LIKELY;
@@ -185,19 +185,19 @@ static void widen(struct explain_half *half, const struct roce_pkt *pkt, uint32_
     uint32_t end_psn = roce_psn_add(read->psn, read->span);
     if (!pmtu_bytes || bytes <= read->bytes || bytes > UINT32_MAX)
         return;
-    bool is_newest = half->next_psn == end_psn;
-    half->asks_for_parts = true;
+    bool is_newest = half->asks.next_psn == end_psn;
+    half->reads.is_in_parts = true;
     read->bytes = (uint32_t)bytes;
     read->span = max_u32(read->span, explain_pieces_of(bytes, pmtu_bytes));
     read->is_answered = false;
     if (is_newest)
-        half->next_psn = roce_psn_add(read->psn, read->span);
+        half->asks.next_psn = roce_psn_add(read->psn, read->span);
 }
 
 static void note_copy(struct explain_half *half, const struct explain_packet *packet,
                       struct explain_sent *before)
 {
-    if (!half->is_una_known || roce_psn_diff(packet->roce.bth.psn, half->una_psn) >= 0)
+    if (!half->acks.is_known || roce_psn_diff(packet->roce.bth.psn, half->acks.una_psn) >= 0)
         before->is_answered = false;
     before->number = packet->number;
     before->time_ns = packet->time_ns;
@@ -223,7 +223,7 @@ void explain_again_seen(struct explain_pair *pair, unsigned direction, const str
     uint64_t number = before->number;
     bool was_here = explain_is_newest_here(half, pkt->bth.psn, before);
     struct explain_read *read = pkt->op->flags & ROCE_PKT_READ ? explain_read_find(half, pkt->bth.psn) : NULL;
-    half->asks_for_parts |= read && is_part(half, pkt, read);
+    half->reads.is_in_parts |= read && is_part(half, pkt, read);
     if (read)
         widen(half, pkt, explain_pmtu_of(pair, half), read);
     explain_message_again(before, m);
@@ -261,7 +261,7 @@ void explain_again_rest(struct explain_pair *pair, unsigned direction, const str
     m->piece = 1;
     m->answers = read->number;
     explain_describe(packet, m);
-    half->asks_for_parts |= is_part(half, pkt, read);
+    half->reads.is_in_parts |= is_part(half, pkt, read);
     widen(half, pkt, explain_pmtu_of(pair, half), read);
     explain_add_words(
         m, is_part(half, pkt, read) ? ", the part from PSN 0x%06x on" : ", the rest from PSN 0x%06x on",
@@ -292,7 +292,7 @@ void explain_again_unseen(struct explain_pair *pair, unsigned direction, const s
         explain_add_words(m, why.cause == EXPLAIN_CAUSE_OVERTAKEN
                                  ? ", which others overtook"
                                  : ", behind later ones: overtaken, or sent again, which cannot be told");
-        explain_because(explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, half->gap.number,
+        explain_because(explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, half->capture.gap.number,
                                        "PSN 0x%06x comes behind later ones", pkt->bth.psn),
                         &why);
         return;

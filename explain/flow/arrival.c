@@ -47,18 +47,19 @@ bool explain_was_refused(const struct explain_half *half, uint32_t psn, uint64_t
 bool explain_was_answered_beyond(const struct explain_half *half, uint32_t psn)
 {
     const struct explain_read *r = explain_read_find(half, psn);
-    if (!r || !half->is_una_known)
+    if (!r || !half->acks.is_known)
         return false;
-    return roce_psn_diff(half->una_psn, roce_psn_add(psn, 1)) > 0 &&
+    return roce_psn_diff(half->acks.una_psn, roce_psn_add(psn, 1)) > 0 &&
            (((psn - r->psn) & ROCE_PSN_MASK) < r->next || r->is_answered);
 }
 
 bool explain_is_passed_unseen(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
 {
     const struct explain_recovery *r = half->recovery;
-    if (!r || !r->run_number || (s && s->number >= r->run_number) || roce_psn_diff(psn, r->run_psn) < 0)
+    if (!r || !r->run.number || (s && s->number >= r->run.number) || roce_psn_diff(psn, r->run.psn) < 0)
         return false;
-    return roce_psn_diff(r->cursor, psn) > 0 && !(r->is_cut && roce_psn_diff(psn, r->cut_psn) >= 0);
+    return roce_psn_diff(r->run.cursor, psn) > 0 &&
+           !(r->run.cut.is_there && roce_psn_diff(psn, r->run.cut.psn) >= 0);
 }
 
 bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
@@ -83,7 +84,7 @@ bool explain_may_be_late(const struct explain_half *half, const struct explain_t
 {
     if (cause != EXPLAIN_CAUSE_NAK_SEQUENCE)
         return !explain_weather_is_orderly(half->weather);
-    bool is_prompt = half->react_ns && packet->time_ns - t->time_ns <= 2 * half->react_ns;
+    bool is_prompt = half->clock.react_ns && packet->time_ns - t->time_ns <= 2 * half->clock.react_ns;
     return t->psn != packet->roce.bth.psn || !(is_prompt || explain_weather_is_lossy(half->weather));
 }
 
@@ -92,8 +93,8 @@ bool explain_may_be_late(const struct explain_half *half, const struct explain_t
 void explain_note_ack_again(struct explain_half *half)
 {
     const struct explain_recovery *r = half->recovery;
-    if (!r || !r->run_number || r->run_cause == EXPLAIN_CAUSE_NAK_SEQUENCE ||
-        r->run_cause == EXPLAIN_CAUSE_RNR)
+    if (!r || !r->run.number || r->run.cause == EXPLAIN_CAUSE_NAK_SEQUENCE ||
+        r->run.cause == EXPLAIN_CAUSE_RNR)
         half->weather->late++;
 }
 
@@ -107,7 +108,7 @@ void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t
             roce_psn_diff(end_psn, t->psn) <= 0)
             continue;
         t->is_judged = true;
-        bool is_late = !t->is_over || now_ns - t->over_ns < half->rtt_ns;
+        bool is_late = !t->is_over || now_ns - t->over_ns < half->clock.rtt_ns;
         if (is_late)
             half->weather->late++;
         else

@@ -42,22 +42,22 @@ struct explain_recovery *explain_recovery_of(struct explain_half *half)
         return half->recovery;
     half->recovery = calloc(1, sizeof *half->recovery);
     if (half->recovery)
-        half->recovery->cursor = half->next_psn;
+        half->recovery->run.cursor = half->asks.next_psn;
     return half->recovery;
 }
 
 void explain_note_progress(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn)
 {
-    if (!half->progress)
-        half->progress = calloc(EXPLAIN_PROGRESS_KEPT, sizeof *half->progress);
-    if (!half->progress)
+    if (!half->acks.progress)
+        half->acks.progress = calloc(EXPLAIN_PROGRESS_KEPT, sizeof *half->acks.progress);
+    if (!half->acks.progress)
         return;
-    half->progress[half->next_progress++ % EXPLAIN_PROGRESS_KEPT] =
+    half->acks.progress[half->acks.next_progress++ % EXPLAIN_PROGRESS_KEPT] =
         (struct explain_progress){packet->number, packet->time_ns, end_psn};
     if (half->selective)
         explain_selective_passed(half, packet->time_ns, end_psn);
     if (half->recovery) {
-        half->recovery->timeouts_in_row = 0;
+        half->recovery->silences.in_row = 0;
         explain_judge_troubles(half, packet->time_ns, end_psn);
     }
 }
@@ -77,7 +77,7 @@ void explain_note_trouble(struct explain_half *half, const struct explain_packet
 /* What comes sooner than the sender can react was on its way already. */
 static bool is_in_flight(const struct explain_half *half, const struct explain_trouble *t, uint64_t time_ns)
 {
-    return time_ns < t->time_ns + half->react_ns - half->react_ns / 8;
+    return time_ns < t->time_ns + half->clock.react_ns - half->clock.react_ns / 8;
 }
 
 /* A sender that has an answer goes back before it sends anything new, or has gone back already, and what it
@@ -96,16 +96,16 @@ void explain_note_new(struct explain_half *half, const struct explain_ids *ids,
     struct explain_recovery *r = half->recovery;
     if (!r || explain_ids_order(ids, explain_ip_id(packet)) == EXPLAIN_ORDER_EARLIER)
         return;
-    if (r->is_head_unseen && r->run_psn != roce_psn_add(half->next_psn, ROCE_PSN_MASK - 1))
+    if (r->run.is_head_unseen && r->run.psn != roce_psn_add(half->asks.next_psn, ROCE_PSN_MASK - 1))
         half->weather->late++;
     doubt_answered(half, packet->time_ns);
-    if (!r->is_cut && explain_is_next_id(ids, packet)) {
-        r->is_cut = true;
-        r->cut_psn = r->cursor;
+    if (!r->run.cut.is_there && explain_is_next_id(ids, packet)) {
+        r->run.cut.is_there = true;
+        r->run.cut.psn = r->run.cursor;
     }
-    r->is_head_unseen = false;
-    r->is_running = false;
-    r->cursor = half->next_psn;
+    r->run.is_head_unseen = false;
+    r->run.is_going = false;
+    r->run.cursor = half->asks.next_psn;
 }
 
 /* --- the timer --- */
@@ -128,8 +128,8 @@ static uint64_t silence_ns(const struct explain_half *half, const struct explain
     uint32_t psn = packet->roce.bth.psn;
     uint64_t from_ns = before ? before->time_ns : sent_about_ns(half, psn);
     const struct explain_progress *newest = NULL;
-    for (unsigned i = 0; half->progress && i < EXPLAIN_PROGRESS_KEPT; i++) {
-        const struct explain_progress *p = &half->progress[i];
+    for (unsigned i = 0; half->acks.progress && i < EXPLAIN_PROGRESS_KEPT; i++) {
+        const struct explain_progress *p = &half->acks.progress[i];
         if (p->number && roce_psn_diff(psn, p->end_psn) >= 0 && p->time_ns > from_ns) {
             from_ns = p->time_ns;
             newest = p;
@@ -169,7 +169,7 @@ static struct explain_trouble *asked_for(const struct explain_half *half, uint32
 /* So long after an answer its asker sends again at the latest, if nothing holds it up. */
 static uint64_t trip_at_most_ns(const struct explain_half *half)
 {
-    return 2 * half->react_ns + 4 * half->rtt_ns;
+    return 2 * half->clock.react_ns + 4 * half->clock.rtt_ns;
 }
 
 /* Whether the time that has passed since is what the sender needs to react. */
@@ -194,21 +194,21 @@ static enum explain_fit fit_of_trouble(const struct explain_half *half, const st
 static bool is_known_by_it_alone(const struct explain_half *half, const struct explain_trouble *t,
                                  uint32_t psn)
 {
-    return t->psn == psn && t->is_fresh && !t->is_doubtful && half->answer_number == t->number;
+    return t->psn == psn && t->is_fresh && !t->is_doubtful && half->acks.newest_number == t->number;
 }
 
 /* Whether other answers came behind the one that skips: for which of them the sender went back cannot be
  * told. */
 static bool is_one_of_many(const struct explain_half *half, const struct explain_trouble *t)
 {
-    return t->kind == EXPLAIN_TROUBLE_SKIPPED && half->answer_number != t->number;
+    return t->kind == EXPLAIN_TROUBLE_SKIPPED && half->acks.newest_number != t->number;
 }
 
 /* So long after an answer its asker sends again at once: a lost answer, and a timer that runs out just then,
  * would be a coincidence. */
 static uint64_t prompt_ns(const struct explain_half *half)
 {
-    return 4 * (half->react_ns + half->rtt_ns);
+    return 4 * (half->clock.react_ns + half->clock.rtt_ns);
 }
 
 /* Whether the sender can have reacted in that time. How long it takes is known by what it did before; where
@@ -216,8 +216,8 @@ static uint64_t prompt_ns(const struct explain_half *half)
  * else was on its way, unless identifications that count say that nothing was. */
 static bool is_as_ever(const struct explain_half *half, uint64_t delay_ns)
 {
-    return half->react_ns ||
-           (half->rtt_ns && (half->recovery->is_numbered || delay_ns <= half->rtt_ns / AT_HAND));
+    return half->clock.react_ns ||
+           (half->clock.rtt_ns && (half->recovery->is_numbered || delay_ns <= half->clock.rtt_ns / AT_HAND));
 }
 
 static void blame_trouble(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn,
@@ -253,7 +253,7 @@ static void blame_trouble(const struct explain_half *half, const struct explain_
 /* An answer came since that copy to a request which an answer that skips it would make the sender repeat. */
 static bool may_be_skipped(const struct explain_half *half, uint32_t psn, const struct explain_sent *before)
 {
-    return explain_read_find(half, psn) && (!before || half->answer_number > before->number);
+    return explain_read_find(half, psn) && (!before || half->acks.newest_number > before->number);
 }
 
 static void blame_timer(const struct explain_half *half, enum explain_fit timer,
@@ -263,9 +263,10 @@ static void blame_timer(const struct explain_half *half, enum explain_fit timer,
     bool is_orderly = !half->recovery->is_mangled && explain_weather_is_calm(half->weather);
     why->cause = EXPLAIN_CAUSE_TIMEOUT;
     explain_prove_timer(half, why->silence_ns, why);
-    why->sure = is_usual && is_measured && is_orderly && !rival && half->is_una_known && !half->is_holey
-                    ? EXPLAIN_SURE_SHOWN
-                    : EXPLAIN_SURE_LIKELY;
+    why->sure =
+        is_usual && is_measured && is_orderly && !rival && half->acks.is_known && !half->capture.is_holey
+            ? EXPLAIN_SURE_SHOWN
+            : EXPLAIN_SURE_LIKELY;
     if (rival)
         why->or_cause = rival->kind == EXPLAIN_TROUBLE_NAK   ? EXPLAIN_CAUSE_NAK_SEQUENCE
                         : rival->kind == EXPLAIN_TROUBLE_RNR ? EXPLAIN_CAUSE_RNR
@@ -276,8 +277,8 @@ static void blame_timer(const struct explain_half *half, enum explain_fit timer,
 static bool may_go_along(const struct explain_half *half, uint32_t psn, const struct explain_sent *before)
 {
     const struct explain_recovery *r = half->recovery;
-    return r->is_running && roce_psn_diff(psn, r->run_psn) >= 0 &&
-           (roce_psn_diff(psn, r->cursor) >= 0 || !before || before->number < r->run_number);
+    return r->run.is_going && roce_psn_diff(psn, r->run.psn) >= 0 &&
+           (roce_psn_diff(psn, r->run.cursor) >= 0 || !before || before->number < r->run.number);
 }
 
 /* Nothing asked for it and no silence precedes it; what is left is a timer that ran on behind an answer. */
@@ -332,11 +333,11 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     else if (explain_was_answered_beyond(half, psn))
         *why = (struct explain_why){
             .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
-    else if (!half->skew_ns)
+    else if (!half->clock.skew_ns)
         blame_stale_timer(half, packet, before && is_proved, why);
-    if (half->skew_ns)
+    if (half->clock.skew_ns)
         *why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
-    bool is_soon = before && packet->time_ns - before->time_ns < half->react_ns + half->rtt_ns;
+    bool is_soon = before && packet->time_ns - before->time_ns < half->clock.react_ns + half->clock.rtt_ns;
     bool may_be_other =
         !why->trigger && !is_sent && (!before || is_soon || !explain_weather_is_calm(half->weather));
     if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && (half->recovery->is_mangled || may_be_other))
@@ -358,8 +359,8 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
  * comes only now. */
 static bool is_late_head(const struct explain_recovery *r, uint32_t psn, uint16_t id)
 {
-    uint16_t before = (uint16_t)(r->run_id - id);
-    int32_t below = roce_psn_diff(r->run_psn, psn);
+    uint16_t before = (uint16_t)(r->run.ip_id - id);
+    int32_t below = roce_psn_diff(r->run.psn, psn);
     return before > 0 && below > 0 && before <= below;
 }
 
@@ -370,19 +371,19 @@ static bool goes_along(const struct explain_half *half, const struct explain_pac
 {
     const struct explain_recovery *r = half->recovery;
     uint32_t psn = packet->roce.bth.psn;
-    if (r->run_number && is_late && is_late_head(r, psn, explain_ip_id(packet)))
+    if (r->run.number && is_late && is_late_head(r, psn, explain_ip_id(packet)))
         return true;
-    if (!r->run_number || roce_psn_diff(psn, r->run_psn) < 0)
+    if (!r->run.number || roce_psn_diff(psn, r->run.psn) < 0)
         return false;
     if (is_late)
-        return (int16_t)(uint16_t)(explain_ip_id(packet) - r->run_id) > 0;
+        return (int16_t)(uint16_t)(explain_ip_id(packet) - r->run.ip_id) > 0;
     const struct explain_trouble *t = asked_for(half, psn, before);
-    if (!r->is_running ||
-        (t && t->psn == psn && t->number > r->run_number && !is_in_flight(half, t, packet->time_ns)))
+    if (!r->run.is_going ||
+        (t && t->psn == psn && t->number > r->run.number && !is_in_flight(half, t, packet->time_ns)))
         return false;
-    if (roce_psn_diff(psn, r->cursor) >= 0)
+    if (roce_psn_diff(psn, r->run.cursor) >= 0)
         return true;
-    return before && before->number < r->run_number; /* it was left out, and comes late */
+    return before && before->number < r->run.number; /* it was left out, and comes late */
 }
 
 /* Whether nothing of this return came for so long that the timer may have run out: what comes begins another
@@ -390,15 +391,15 @@ static bool goes_along(const struct explain_half *half, const struct explain_pac
 static bool is_timer_due(const struct explain_half *half, const struct explain_packet *packet,
                          const struct explain_why *why)
 {
-    uint64_t still_ns = min_u64(why->silence_ns, packet->time_ns - half->recovery->newest_ns);
+    uint64_t still_ns = min_u64(why->silence_ns, packet->time_ns - half->recovery->run.newest_ns);
     return explain_fit_of_timer(half, still_ns, packet->time_ns) != EXPLAIN_FIT_NOT;
 }
 
 /* Whether the sender, since the newest packet of this return, had time for an answer that is missing here. */
 static bool had_time(const struct explain_half *half, const struct explain_packet *packet)
 {
-    uint64_t trip_ns = max_u64(half->react_ns, half->rtt_ns);
-    return trip_ns && packet->time_ns - half->recovery->newest_ns >= trip_ns - trip_ns / 8;
+    uint64_t trip_ns = max_u64(half->clock.react_ns, half->clock.rtt_ns);
+    return trip_ns && packet->time_ns - half->recovery->run.newest_ns >= trip_ns - trip_ns / 8;
 }
 
 /* Whether the sender may have gone back once more meanwhile: packets of this return are missing, or the
@@ -409,12 +410,12 @@ static bool may_be_of_another(const struct explain_half *half, const struct expl
 {
     const struct explain_recovery *r = half->recovery;
     uint32_t psn = packet->roce.bth.psn;
-    if (psn != r->cursor || r->is_broken || half->is_holey || had_time(half, packet) ||
-        (half->selective && half->selective->number > r->run_number) ||
-        (roce_psn_diff(half->una_psn, psn) >= 0 && half->answer_number > r->run_number))
+    if (psn != r->run.cursor || r->run.is_broken || half->capture.is_holey || had_time(half, packet) ||
+        (half->selective && half->selective->number > r->run.number) ||
+        (roce_psn_diff(half->acks.una_psn, psn) >= 0 && half->acks.newest_number > r->run.number))
         return true;
     for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++)
-        if (r->troubles[i].number > r->run_number ||
+        if (r->troubles[i].number > r->run.number ||
             (r->troubles[i].psn == psn && r->troubles[i].number && !r->troubles[i].is_over))
             return true;
     return false;
@@ -422,7 +423,7 @@ static bool may_be_of_another(const struct explain_half *half, const struct expl
 
 static enum explain_cause root_of(const struct explain_recovery *r)
 {
-    return r->run_sure == EXPLAIN_SURE_UNKNOWN ? EXPLAIN_CAUSE_UNKNOWN : r->run_cause;
+    return r->run.sure == EXPLAIN_SURE_UNKNOWN ? EXPLAIN_CAUSE_UNKNOWN : r->run.cause;
 }
 
 static void tell_along(const struct explain_half *half, const struct explain_packet *packet,
@@ -431,10 +432,10 @@ static void tell_along(const struct explain_half *half, const struct explain_pac
     const struct explain_recovery *r = half->recovery;
     why->cause = EXPLAIN_CAUSE_RESTART;
     why->root = root_of(r);
-    why->behind = r->run_number;
+    why->behind = r->run.number;
     bool is_certain = is_proved && !may_be_of_another(half, packet);
-    why->sure = is_certain && r->run_sure == EXPLAIN_SURE_SHOWN ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
-    if ((r->is_mangled && !is_certain) || r->run_sure == EXPLAIN_SURE_UNKNOWN)
+    why->sure = is_certain && r->run.sure == EXPLAIN_SURE_SHOWN ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
+    if ((r->is_mangled && !is_certain) || r->run.sure == EXPLAIN_SURE_UNKNOWN)
         why->behind = 0; /* which of several returns it belongs to nobody can say */
     explain_why_prove(why, why->behind, "the packet that it goes along behind");
     if ((r->is_mangled || !explain_weather_is_orderly(half->weather)) &&
@@ -459,20 +460,20 @@ static void note_return(struct explain_half *half, const struct explain_packet *
 {
     struct explain_recovery *r = half->recovery;
     close_troubles(r, packet->roce.bth.psn, packet->time_ns);
-    r->run_number = packet->number;
-    r->run_psn = packet->roce.bth.psn;
-    r->run_id = explain_ip_id(packet);
-    r->run_cause = why->candidate[0] == EXPLAIN_CAUSE_NONE ? why->cause : why->candidate[0];
-    r->run_sure = why->sure;
-    r->is_running = true;
-    r->is_broken = r->is_cut = false;
-    r->is_head_unseen = !before;
+    r->run.number = packet->number;
+    r->run.psn = packet->roce.bth.psn;
+    r->run.ip_id = explain_ip_id(packet);
+    r->run.cause = why->candidate[0] == EXPLAIN_CAUSE_NONE ? why->cause : why->candidate[0];
+    r->run.sure = why->sure;
+    r->run.is_going = true;
+    r->run.is_broken = r->run.cut.is_there = false;
+    r->run.is_head_unseen = !before;
     if (why->cause != EXPLAIN_CAUSE_TIMEOUT)
         return;
     if (why->or_cause == EXPLAIN_CAUSE_NONE &&
-        (!r->timeouts_in_row || explain_is_alike(why->silence_ns, explain_usual_silence(half)->ns)))
+        (!r->silences.in_row || explain_is_alike(why->silence_ns, explain_usual_silence(half)->ns)))
         explain_learn_silence(half, why->silence_ns);
-    r->timeouts_in_row++;
+    r->silences.in_row++;
 }
 
 /* --- sent at all? --- */
@@ -484,13 +485,14 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
                                        struct explain_why *why)
 {
     const struct explain_recovery *r = half->recovery;
-    bool is_late = before && half->react_ns && packet->time_ns - before->time_ns > half->react_ns / 2;
-    if (is_late && r->run_number && packet->time_ns - r->newest_ns < half->react_ns) {
+    bool is_late =
+        before && half->clock.react_ns && packet->time_ns - before->time_ns > half->clock.react_ns / 2;
+    if (is_late && r->run.number && packet->time_ns - r->run.newest_ns < half->clock.react_ns) {
         why->cause = EXPLAIN_CAUSE_RESTART;
         why->root = root_of(r);
-        why->behind = r->run_number;
+        why->behind = r->run.number;
         why->or_cause = EXPLAIN_CAUSE_COPIED;
-        why->sure = min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
+        why->sure = min_u32(r->run.sure, EXPLAIN_SURE_LIKELY);
         return EXPLAIN_AGAIN_SENT;
     }
     bool is_counted = before && half->weather->counts_each;
@@ -502,12 +504,12 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
     why->cause = before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;
     why->sure = EXPLAIN_SURE_LIKELY;
     if (before && w->lost && w->late) {
-        explain_why_doubt(why, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_COPIED, r->run_cause);
+        explain_why_doubt(why, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_COPIED, r->run.cause);
         return EXPLAIN_AGAIN_SENT;
     }
     uint64_t from_ns = before ? before->time_ns : sent_about_ns(half, packet->roce.bth.psn);
-    bool is_soon = packet->time_ns - from_ns < (half->rtt_ns ? half->rtt_ns / 4 : COPY_NS);
-    bool is_usual = before ? !r->run_number && !w->lost && !w->late : w->late > w->lost || !w->lost;
+    bool is_soon = packet->time_ns - from_ns < (half->clock.rtt_ns ? half->clock.rtt_ns / 4 : COPY_NS);
+    bool is_usual = before ? !r->run.number && !w->lost && !w->late : w->late > w->lost || !w->lost;
     if (!is_soon || !is_usual)
         explain_why_doubt(why, why->cause, EXPLAIN_CAUSE_SENT_AGAIN, EXPLAIN_CAUSE_NONE);
     return before ? EXPLAIN_AGAIN_COPY : EXPLAIN_AGAIN_OVERTAKEN;
@@ -528,9 +530,9 @@ static bool is_directly_behind(const struct explain_half *half, const struct exp
 static enum explain_again note_selected(struct explain_recovery *r, const struct explain_packet *packet,
                                         uint32_t end_psn)
 {
-    r->newest_ns = packet->time_ns;
-    if (roce_psn_diff(end_psn, r->cursor) > 0)
-        r->cursor = end_psn;
+    r->run.newest_ns = packet->time_ns;
+    if (roce_psn_diff(end_psn, r->run.cursor) > 0)
+        r->run.cursor = end_psn;
     return EXPLAIN_AGAIN_SENT;
 }
 
@@ -560,7 +562,7 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
             half, packet,
             &(struct explain_comeback){.before = before,
                                        .nak_number = is_named ? t->number : 0,
-                                       .is_turn = is_along && psn == r->cursor,
+                                       .is_turn = is_along && psn == r->run.cursor,
                                        .is_proved = is_proved,
                                        .is_behind = is_proved && explain_is_next_id(ids, packet)},
             why))
@@ -577,19 +579,19 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     }
     if (!is_along && why->cause != EXPLAIN_CAUSE_RESTART) {
         note_return(half, packet, before, why);
-    } else if (roce_psn_diff(psn, r->run_psn) < 0) {
-        r->run_psn = psn;
-        r->run_id = explain_ip_id(packet);
+    } else if (roce_psn_diff(psn, r->run.psn) < 0) {
+        r->run.psn = psn;
+        r->run.ip_id = explain_ip_id(packet);
     }
-    if (is_along && r->is_head_unseen && roce_psn_diff(psn, r->run_psn) > 0) {
-        r->is_head_unseen = false;
+    if (is_along && r->run.is_head_unseen && roce_psn_diff(psn, r->run.psn) > 0) {
+        r->run.is_head_unseen = false;
         half->weather->lost++;
     }
-    r->is_broken |= is_along && (psn != r->cursor || had_time(half, packet));
-    r->newest_ns = packet->time_ns;
+    r->run.is_broken |= is_along && (psn != r->run.cursor || had_time(half, packet));
+    r->run.newest_ns = packet->time_ns;
     why->timeout_ns = explain_usual_silence(half)->ns;
     why->timeout_samples = explain_usual_silence(half)->count;
-    if (!is_late && (!is_along || roce_psn_diff(end_psn, r->cursor) > 0))
-        r->cursor = end_psn;
+    if (!is_late && (!is_along || roce_psn_diff(end_psn, r->run.cursor) > 0))
+        r->run.cursor = end_psn;
     return EXPLAIN_AGAIN_SENT;
 }

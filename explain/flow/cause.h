@@ -29,29 +29,34 @@ struct explain_trouble {
     bool is_judged;   /* whether the packet had come too late, or was lost */
 };
 
+struct explain_silences {
+    struct explain_silence kept[EXPLAIN_SILENCES_MAX];
+    uint32_t in_row;
+    uint64_t stale_ns;
+};
+struct explain_run_end {
+    bool is_there;
+    uint32_t psn;
+};
+struct explain_run {
+    uint64_t number;
+    uint32_t psn;
+    uint16_t ip_id;
+    enum explain_cause cause;
+    enum explain_sure sure;
+    bool is_going, is_broken, is_head_unseen;
+    uint64_t newest_ns;
+    uint32_t cursor;
+    struct explain_run_end cut;
+};
 /* What is known of a sender once something has gone wrong; made when it does. */
 struct explain_recovery {
     struct explain_trouble troubles[EXPLAIN_TROUBLES_MAX];
     unsigned next_trouble;
-    struct explain_silence silences[EXPLAIN_SILENCES_MAX];
-    uint32_t timeouts_in_row; /* without progress in between */
-    uint64_t
-        stale_ns; /* after so long a timer may have run out that an answer should have stopped; 0: none did */
-    /* the newest time that the sender went back */
-    uint64_t run_number; /* of its first packet; 0: it never did */
-    uint32_t run_psn;
-    uint16_t run_id;              /* its identification */
-    enum explain_cause run_cause; /* sure UNKNOWN: the first candidate, where it has any */
-    enum explain_sure run_sure;
-    bool is_running;    /* what it sends still goes along behind that packet */
-    bool is_broken;     /* some of these are missing */
-    uint64_t newest_ns; /* of the newest packet that was sent again */
-    uint32_t cursor;    /* PSN behind the newest packet in the order of sending */
-    bool is_cut; /* behind cut_psn nothing was sent again before what is new, as identifications show */
-    uint32_t cut_psn;
-    bool is_head_unseen; /* that packet was not in the capture before, and nothing behind it has come yet */
-    bool is_numbered;    /* its sender counts in the identifications */
-    bool is_mangled;     /* the network was seen to reorder or copy packets of this sender */
+    struct explain_silences silences;
+    struct explain_run run;
+    bool is_numbered; /* its sender counts in the identifications */
+    bool is_mangled;  /* the network was seen to reorder or copy packets of this sender */
 };
 
 /* An acknowledgement that went further than those before it. */

@@ -94,8 +94,8 @@ struct explain_pair *explain_pair_begin(struct explain_flows *f, const struct ex
     for (unsigned d = 0; pair && d < 2; d++) {
         if (starting_psn[d] == EXPLAIN_PSN_UNKNOWN)
             continue;
-        pair->half[d].has_requests = true;
-        pair->half[d].first_psn = pair->half[d].next_psn = starting_psn[d];
+        pair->half[d].asks.has_any = true;
+        pair->half[d].asks.first_psn = pair->half[d].asks.next_psn = starting_psn[d];
     }
     return pair;
 }

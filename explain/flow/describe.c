@@ -152,7 +152,7 @@ void explain_describe(const struct explain_packet *packet, struct explain_meanin
         explain_words_put(&w, ", ");
         put_number(m, &w);
     }
-    if (packet->is_operand_cut && flags & ROCE_PKT_ATOMIC) {
+    if (packet->cut.is_operand && flags & ROCE_PKT_ATOMIC) {
         explain_words_put(&w, ", its operands cut off");
     } else if (flags & ROCE_PKT_ATOMIC) {
         add_atomic(pkt, m);

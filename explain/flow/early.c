@@ -24,8 +24,8 @@ static uint32_t next_psn(const struct explain_half *half, const struct roce_pkt 
     const struct explain_read *r = explain_read_last(half);
     bool goes_on =
         !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || !(pkt->op->flags & ROCE_PKT_READ_RESP);
-    if (!half->is_guessed || !r || !goes_on)
-        return half->next_psn;
+    if (!half->asks.is_guessed || !r || !goes_on)
+        return half->asks.next_psn;
     return roce_psn_add(r->psn, explain_pieces_of(r->bytes, PMTU_LEAST));
 }
 
@@ -60,12 +60,12 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    half->has_ghosts = true; /* also if it is met later: who answers what was in doubt */
+    half->capture.has_ghosts = true; /* also if it is met later: who answers what was in doubt */
     half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
         (struct explain_early_answer){.number = packet->number,
                                       .time_ns = packet->time_ns,
                                       .psn = packet->roce.bth.psn,
-                                      .next_psn = half->next_psn,
+                                      .next_psn = half->asks.next_psn,
                                       .opcode = packet->roce.bth.opcode,
                                       .bytes = packet->roce.payload_bytes,
                                       .is_ours = is_ours,
@@ -76,7 +76,7 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
                         struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (!half->has_requests) /* the capture may begin in the middle: whatever it answers is acknowledged */
+    if (!half->asks.has_any) /* the capture may begin in the middle: whatever it answers is acknowledged */
         return false;
     if (!is_plain_answer(pkt) || !is_ahead(half, pkt))
         return false;
@@ -90,11 +90,11 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
 
 static void move_edge(struct explain_half *half, uint32_t end_psn)
 {
-    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+    if (half->acks.is_known && roce_psn_diff(end_psn, half->acks.una_psn) <= 0)
         return;
-    explain_sent_answered(half, half->is_una_known ? half->una_psn : half->first_psn, end_psn);
-    half->is_una_known = true;
-    half->una_psn = end_psn;
+    explain_sent_answered(half, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn, end_psn);
+    half->acks.is_known = true;
+    half->acks.una_psn = end_psn;
 }
 
 /* A READ has its answers one by one, an atomic its own. */
@@ -122,23 +122,23 @@ static void answer_read(struct explain_half *half, const struct explain_early_an
 static void tell_clocks(struct explain_half *half, const struct explain_early_answer *e, uint64_t lead_ns,
                         struct explain_meaning *m)
 {
-    struct explain_clocks *c = half->clocks;
+    struct explain_clocks *c = half->clock.hosts;
     char lead[32];
     snprintf(lead, sizeof lead, lead_ns < SHORT_NS ? "%.1f us" : "%.1f ms",
              (double)lead_ns / (lead_ns < SHORT_NS ? 1e3 : 1e6));
-    if (half->skew_ns && lead_ns && !c->is_skew_told)
+    if (half->clock.skew_ns && lead_ns && !c->is_skew_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "answers stand before what they answer, #%" PRIu64
                        " by %s: the clocks of the two directions differ, and times between them tell nothing",
                        e->number, lead);
-    else if (!half->skew_ns && lead_ns < SWAPPED_NS && half->timely > LEADS * LEADS_SHARE &&
+    else if (!half->clock.skew_ns && lead_ns < SWAPPED_NS && half->clock.timely > LEADS * LEADS_SHARE &&
              !c->is_skew_told && !c->is_swap_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "#%" PRIu64 ", which answers this, stands %s before it: records are out of order",
                        e->number, lead_ns ? lead : "at the same time");
     else
         return;
-    c->is_skew_told |= half->skew_ns != 0;
+    c->is_skew_told |= half->clock.skew_ns != 0;
     c->is_swap_told = true;
 }
 
@@ -171,9 +171,10 @@ static void note_lead(struct explain_pair *pair, struct explain_half *half, stru
     uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
     early->leads += lead_ns != 0;
     early->most_ns = max_u64(early->most_ns, lead_ns);
-    half->clocks->leads += lead_ns != 0;
-    bool is_shown_elsewhere = lead_ns >= SWAPPED_NS && are_many(half->clocks->leads, half->clocks->timely);
-    if (lead_ns && (are_many(early->leads, half->timely) || is_shown_elsewhere))
+    half->clock.hosts->leads += lead_ns != 0;
+    bool is_shown_elsewhere =
+        lead_ns >= SWAPPED_NS && are_many(half->clock.hosts->leads, half->clock.hosts->timely);
+    if (lead_ns && (are_many(early->leads, half->clock.timely) || is_shown_elsewhere))
         explain_pair_skewed(pair, early->most_ns);
     tell_clocks(half, e, lead_ns, m);
 }
@@ -193,7 +194,7 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
         struct explain_early_answer *e = &early->kept[(early->next + i) % EXPLAIN_EARLY_KEPT];
         if (!e->number)
             continue;
-        bool is_met = ((e->psn - psn) & ROCE_PSN_MASK) < ((half->next_psn - psn) & ROCE_PSN_MASK);
+        bool is_met = ((e->psn - psn) & ROCE_PSN_MASK) < ((half->asks.next_psn - psn) & ROCE_PSN_MASK);
         if (is_met)
             meet(half, e);
         else if (((e->psn - from_psn) & ROCE_PSN_MASK) < left_out)
@@ -216,7 +217,7 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
 static struct explain_why why_left(const struct explain_half *half, const struct explain_early_answer *e)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};
-    if (half->next_psn != e->next_psn)
+    if (half->asks.next_psn != e->next_psn)
         why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
     else if (!explain_weather_is_calm(half->weather))
         explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
@@ -225,7 +226,7 @@ static struct explain_why why_left(const struct explain_half *half, const struct
 
 bool explain_early_left(const struct explain_half *half, unsigned *at, struct explain_finding *f)
 {
-    while (half->early && !half->skew_ns && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
+    while (half->early && !half->clock.skew_ns && !half->capture.is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
         /* of a READ that took more PSNs than was thought then */
         if (!e->number || !e->is_ours || !explain_was_not_asked(half, e->psn))

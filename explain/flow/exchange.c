@@ -26,7 +26,7 @@ static void exchange_counts(struct explain_flow *a, unsigned a_way, struct expla
 static void forget_counts(struct explain_pair *p)
 {
     for (unsigned d = 0; d < 2; d++)
-        p->half[d].has_strict_msn = false;
+        p->half[d].strict.is_begun = false;
 }
 
 /* All that `a` had is `b`'s now. */
@@ -34,7 +34,7 @@ static void end_if_empty(struct explain_flows *f, struct explain_pair *a, struct
                          bool is_turned)
 {
     bool is_empty =
-        !a->half[0].has_requests && !a->half[1].has_requests && !a->shown.packets[0] && !a->shown.packets[1];
+        !a->half[0].asks.has_any && !a->half[1].asks.has_any && !a->shown.packets[0] && !a->shown.packets[1];
     if (!is_empty || b->same_as)
         return;
     a->same_as = b->index;

@@ -17,8 +17,8 @@ bool explain_is_nak(const struct roce_pkt *pkt)
 static bool is_nak_in_gap(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
-    return explain_is_nak(pkt) && half->has_requests && roce_psn_diff(psn, half->first_psn) >= 0 &&
-           roce_psn_diff(psn, half->next_psn) <= 0;
+    return explain_is_nak(pkt) && half->asks.has_any && roce_psn_diff(psn, half->asks.first_psn) >= 0 &&
+           roce_psn_diff(psn, half->asks.next_psn) <= 0;
 }
 
 bool explain_is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
@@ -39,7 +39,7 @@ bool explain_is_msn_right(const struct explain_half *half, const struct roce_pkt
     if (!s || !(pkt->op->flags & ROCE_PKT_AETH))
         return false;
     bool is_end = !(roce_opcodes[s->opcode].flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE));
-    uint64_t msn = s->message - !is_end + (half->is_msn_known ? half->msn_base : 0);
+    uint64_t msn = s->message - !is_end + (half->msn.is_known ? half->msn.base : 0);
     return pkt->aeth.msn == (msn & ROCE_PSN_MASK);
 }
 
@@ -53,8 +53,8 @@ bool explain_is_size_right(const struct explain_half *half, const struct roce_pk
 /* Whether the sender, if it went on as before, came about so far in a silence. */
 static bool is_at_its_pace(const struct explain_half *half, int32_t ahead, uint64_t silence_ns)
 {
-    int32_t psns = roce_psn_diff(half->next_psn, half->first_psn);
-    uint64_t took_ns = half->newest_ns - half->first_ns;
+    int32_t psns = roce_psn_diff(half->asks.next_psn, half->asks.first_psn);
+    uint64_t took_ns = half->asks.newest_ns - half->asks.first_ns;
     if (psns < PACE_LEAST || !took_ns)
         return false;
     double expected = (double)psns * (double)silence_ns / (double)took_ns;
@@ -64,9 +64,9 @@ static bool is_at_its_pace(const struct explain_half *half, int32_t ahead, uint6
 bool explain_is_leap(const struct explain_half *half, const struct explain_packet *packet, int32_t ahead)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    bool is_silent = packet->time_ns > half->newest_ns + PAUSE_NS &&
-                     !is_at_its_pace(half, ahead, packet->time_ns - half->newest_ns);
-    return ahead >= (is_silent ? LEAP_PAUSED_PSNS : EXPLAIN_LEAP_PSNS) && !half->is_guessed &&
-           pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) && half->is_una_known &&
-           half->una_psn == half->next_psn;
+    bool is_silent = packet->time_ns > half->asks.newest_ns + PAUSE_NS &&
+                     !is_at_its_pace(half, ahead, packet->time_ns - half->asks.newest_ns);
+    return ahead >= (is_silent ? LEAP_PAUSED_PSNS : EXPLAIN_LEAP_PSNS) && !half->asks.is_guessed &&
+           pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) && half->acks.is_known &&
+           half->acks.una_psn == half->asks.next_psn;
 }

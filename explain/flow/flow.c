@@ -34,10 +34,10 @@ enum fit { FIT_NOT, FIT_MAYBE, FIT_FAR, FIT_WELL };
 static bool is_beginning_again(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
                                bool has_later)
 {
-    bool is_no_copy = half->weather->counts_each || now_ns - half->newest_ns > COPY_NS;
-    return is_no_copy && pkt->bth.psn == half->first_psn && half->una_psn == half->next_psn &&
-           half->is_msn_known && half->msn_base == 0 &&
-           (has_later || half->rounds >= ROUNDS || half->messages >= MESSAGES);
+    bool is_no_copy = half->weather->counts_each || now_ns - half->asks.newest_ns > COPY_NS;
+    return is_no_copy && pkt->bth.psn == half->asks.first_psn && half->acks.una_psn == half->asks.next_psn &&
+           half->msn.is_known && half->msn.base == 0 &&
+           (has_later || half->asks.rounds >= ROUNDS || half->message.count >= MESSAGES);
 }
 
 /* A request whose PSN is not new, and that its sender cannot send again: acknowledged long ago, or another
@@ -45,18 +45,18 @@ static bool is_beginning_again(const struct explain_half *half, const struct roc
 static bool is_foreign(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
                        bool has_later)
 {
-    if (!half->is_una_known || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)))
+    if (!half->acks.is_known || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)))
         return false;
     if (is_beginning_again(half, pkt, now_ns, has_later))
         return true;
-    if (roce_psn_diff(half->una_psn, pkt->bth.psn) < PSNS_DONE)
+    if (roce_psn_diff(half->acks.una_psn, pkt->bth.psn) < PSNS_DONE)
         return false;
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
     /* without its beginning here, it may be a late copy of what was before */
-    bool has_beginning = half->is_msn_known && half->msn_base == 0;
+    bool has_beginning = half->msn.is_known && half->msn.base == 0;
     return s ? s->is_answered && s->opcode != pkt->bth.opcode && !(pkt->op->flags & ROCE_PKT_READ)
-             : roce_psn_diff(pkt->bth.psn, half->first_psn) < 0 &&
-                   (has_beginning || roce_psn_diff(half->una_psn, pkt->bth.psn) > PSNS_LATE);
+             : roce_psn_diff(pkt->bth.psn, half->asks.first_psn) < 0 &&
+                   (has_beginning || roce_psn_diff(half->acks.una_psn, pkt->bth.psn) > PSNS_LATE);
 }
 
 /* A piece of another size than those that the pair's other end sends: both have one path MTU. */
@@ -70,15 +70,15 @@ static bool is_other_pmtu(const struct explain_pair *p, const struct roce_pkt *p
 /* How far behind the newest PSN the next may lie: READs take as many as their bytes need at most. */
 static int32_t psns_ahead(const struct explain_half *half)
 {
-    const struct explain_read *r = half->is_guessed ? explain_read_last(half) : NULL;
+    const struct explain_read *r = half->asks.is_guessed ? explain_read_last(half) : NULL;
     return PSNS_AHEAD + (r ? (int32_t)min_u32(r->bytes / PIECE_LEAST, ROCE_PSN_MASK / 4) : 0);
 }
 
 /* All that is known of this direction came before the other end began: it was the earlier connection's. */
 static bool is_taken_over(const struct explain_pair *p, unsigned way)
 {
-    return p->shown.earlier && p->half[way].has_requests && p->half[!way].has_requests &&
-           p->half[way].newest_ns < p->half[!way].first_ns;
+    return p->shown.earlier && p->half[way].asks.has_any && p->half[!way].asks.has_any &&
+           p->half[way].asks.newest_ns < p->half[!way].asks.first_ns;
 }
 
 /* From the port of an ordinary socket, where that end has chosen one so far, or the other way round: it is
@@ -96,9 +96,9 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
     bool is_answer = pkt->op->flags & ROCE_PKT_RESPONSE;
     const struct explain_half *half = &p->half[is_answer ? !direction : direction];
     bool is_other = is_other_sender(p, direction, pkt);
-    if (!half->has_requests)
+    if (!half->asks.has_any)
         return p->later || is_other || is_other_pmtu(p, pkt) ? FIT_NOT : FIT_MAYBE;
-    int32_t ahead = roce_psn_diff(pkt->bth.psn, half->next_psn);
+    int32_t ahead = roce_psn_diff(pkt->bth.psn, half->asks.next_psn);
     if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
     if (is_answer)
@@ -112,7 +112,7 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
 static bool is_next(const struct explain_link *l, const struct explain_packet *packet)
 {
     const struct explain_half *half = &l->pair->half[l->direction];
-    return half->has_requests && packet->roce.bth.psn == half->next_psn;
+    return half->asks.has_any && packet->roce.bth.psn == half->asks.next_psn;
 }
 
 /* The pair with that key which the packet fits best, the newest first; `*fit`: how well. Where it would leave
@@ -185,7 +185,7 @@ static struct explain_pair *adopt(struct explain_flows *f, const struct explain_
 static void doubt_pmtu(struct explain_half *half)
 {
     const struct explain_read *r = explain_read_last(half);
-    half->is_guessed |=
+    half->asks.is_guessed |=
         r && !half->seen_pmtu_bytes && roce_opcodes[r->opcode].flags & ROCE_PKT_READ && !r->is_answered;
 }
 
@@ -221,7 +221,7 @@ static void take_over(struct explain_flows *f, struct explain_pair *earlier, uns
 {
     const struct explain_half *old = &earlier->half[direction], *half = &earlier->half[!direction];
     if (explain_is_behind_other(earlier, !direction) &&
-        half->first_ns - old->newest_ns > now_ns - half->newest_ns)
+        half->asks.first_ns - old->asks.newest_ns > now_ns - half->asks.newest_ns)
         hand_over(f, earlier, !direction, p, 1);
 }
 
@@ -289,8 +289,8 @@ static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_
 {
     unsigned way = *direction;
     struct explain_pair *later = later_of(f, p, !way);
-    if (!later || later->half[1].has_requests || !explain_is_behind_other(p, way) ||
-        roce_psn_diff(pkt->bth.psn, p->half[way].next_psn) < 0)
+    if (!later || later->half[1].asks.has_any || !explain_is_behind_other(p, way) ||
+        roce_psn_diff(pkt->bth.psn, p->half[way].asks.next_psn) < 0)
         return p;
     hand_over(f, p, way, later, 1);
     *direction = 1;
@@ -303,7 +303,7 @@ static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned 
 {
     struct explain_pair *earlier = is_taken_over(p, way) ? explain_pair_by_index(f, p->shown.earlier) : NULL;
     for (unsigned w = 0; earlier && w < 2; w++)
-        if (!earlier->half[w].has_requests && earlier->shown.qpn[!w] == p->shown.qpn[!way] &&
+        if (!earlier->half[w].asks.has_any && earlier->shown.qpn[!w] == p->shown.qpn[!way] &&
             nornic_addr_equal(&earlier->shown.addr[w], &p->shown.addr[way])) {
             swap_values(earlier->half[w], p->half[way]);
             swap_values(earlier->shown.messages[w], p->shown.messages[way]);
@@ -317,9 +317,9 @@ static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned 
 static bool may_go_on(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     const uint32_t kinds = ROCE_PKT_SEND | ROCE_PKT_WRITE;
-    return half->is_open && pkt->op->flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST) &&
-           (roce_opcodes[half->open_opcode].flags & kinds) == (pkt->op->flags & kinds) &&
-           roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0;
+    return half->message.is_open && pkt->op->flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST) &&
+           (roce_opcodes[half->message.opcode].flags & kinds) == (pkt->op->flags & kinds) &&
+           roce_psn_diff(pkt->bth.psn, half->asks.next_psn) >= 0;
 }
 
 /* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
@@ -356,7 +356,7 @@ static struct explain_pair *successor_of(struct explain_flows *f, const struct e
     unsigned looked_at = 0;
     if (packet->roce.op->flags & ROCE_PKT_RESPONSE) {
         struct explain_pair *asker = adopt(f, k, packet, POINTS_PSN);
-        if (asker || known->half[!direction].has_requests)
+        if (asker || known->half[!direction].asks.has_any)
             return asker;
     }
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++) {

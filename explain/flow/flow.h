@@ -87,68 +87,88 @@ struct explain_gap {
     bool is_uncounted;     /* how many messages are in it is not known */
 };
 
-/* One direction: the requests that one end sends. What is remembered of them (`sent`, `reads`, `answers`)
- * grows with what there is to remember, since most of many flows are small: see history.c, through which
- * alone it is reached. */
-struct explain_half {
-    bool has_requests;            /* a request was seen; the members below mean nothing before */
-    uint32_t first_psn, next_psn; /* of all that were seen; one past the newest */
-    uint64_t first_ns, newest_ns; /* when the first request was seen, and the newest; 0: none was */
+/* The PSNs that one end used. */
+struct explain_asks {
+    bool has_any; /* a request was seen; the members below mean nothing before */
     bool
-        is_guessed; /* that, as the newest is a READ of more than one packet, and the path MTU is not known */
-    uint32_t una_psn;  /* everything before it is acknowledged */
-    bool is_una_known; /* an acknowledgement was seen */
-    uint64_t messages; /* begun so far */
-    /* the message in progress */
-    bool is_open;
-    bool is_headless;     /* its beginning is not in the capture */
-    bool is_begun_before; /* the capture begins behind the beginning of the connection */
-    uint8_t open_opcode;
-    uint32_t open_psn;
-    uint64_t open_bytes, open_total;
-    struct explain_sent *sent; /* `size` of them, a power of two; a ring in the order of their coming */
-    uint16_t *chains;          /* by PSN mod `size`: the first entry, from 1 */
-    uint32_t size, next_sent;
-    bool has_forgotten; /* an entry went for another: of PSNs before `forgotten_psn` nothing follows from
-                             * there being none */
-    uint32_t forgotten_psn;
-    struct explain_read *reads; /* a ring of `read_size` */
-    uint32_t read_size, next_read;
-    struct explain_answer *answers; /* to these requests: NULL, or EXPLAIN_ANSWERS_MAX */
-    uint32_t next_answer;
+        is_guessed; /* `next_psn`: the newest is a READ of more than one packet, and the path MTU is not known */
+    uint32_t first_psn, next_psn; /* of all that were seen; one past the newest */
+    uint64_t first_ns, newest_ns; /* of the first request and the newest; 0: none was seen */
+    uint32_t rounds;              /* new requests that came when everything before them was answered */
+};
+struct explain_acks {
+    bool is_known;                     /* an acknowledgement was seen */
+    bool is_dead;                      /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
+    uint32_t una_psn;                  /* everything before it is acknowledged */
+    uint64_t newest_number, newest_ns; /* of the newest answer; 0: none came */
     struct explain_progress *progress; /* a ring: NULL, or EXPLAIN_PROGRESS_KEPT of them */
     uint32_t next_progress;
-    struct explain_early *early; /* NULL: none came before what it answers */
-    uint32_t timely;             /* answers that came behind what they answer, and were measured */
-    uint64_t skew_ns;       /* as that of the flow: times between its directions tell nothing; 0: they do */
-    uint32_t rounds;        /* new requests that came when everything before them was answered */
-    uint64_t answer_number; /* of the newest answer, */
-    uint64_t answer_ns;     /* and when it came; 0: none did */
-    struct explain_timer_terms timer;
-    struct explain_timers *timers; /* of the whole capture: explain_flows has it */
-    bool is_at_once;               /* an answer bears the time of its request */
-    uint64_t rtt_ns;               /* the shortest time from a request to its answer; 0: none yet */
-    uint64_t react_ns;             /* the sender's, to the other end's requests: sooner it reacts to none */
-    struct explain_recovery *recovery;   /* NULL until something goes wrong */
-    struct explain_selective *selective; /* NULL: no selective acknowledgement came */
+};
+struct explain_open {
+    uint64_t count; /* begun so far */
+    bool is_open;
+    bool is_headless;
+    bool is_begun_before;
+    uint8_t opcode;
+    uint32_t psn;
+    uint64_t bytes, total;
+};
+struct explain_horizon {
+    bool is_there;
+    uint32_t psn;
+};
+struct explain_history {
+    struct explain_sent *sent;
+    uint16_t *chains;
+    uint32_t size, next;
+    struct explain_horizon horizon;
+};
+struct explain_reads {
+    struct explain_read *list;
+    uint32_t size, next;
+    bool is_in_parts;
+};
+struct explain_answers {
+    struct explain_answer *kept;
+    uint32_t next;
+};
+struct explain_clock {
+    uint64_t skew_ns, rtt_ns, react_ns;
+    uint32_t timely;
+    bool is_at_once;
+    struct explain_clocks *hosts;
+};
+struct explain_capture {
     struct explain_gap gap;
-    struct explain_carried carried;  /* of requests, and of the answers to READs */
-    struct explain_weather *weather; /* of the whole capture: explain_flows has it */
-    struct explain_clocks *clocks;   /* of the two hosts: likewise */
-    bool is_holey;                   /* the capture missed packets of it */
-    bool has_ghosts;                 /* answers came to what was not seen */
-    bool is_headers_cut;             /* it holds requests whose headers it cut off */
-    bool asks_for_parts; /* of a READ that is asked for again: neither its beginning nor its end */
-    bool is_unseen;      /* the capture cuts headers: it does not tell what these packets were */
-    bool is_msn_known;
-    uint32_t newest_msn;      /* of the newest answer that went further */
-    uint32_t msn_base;        /* the MSN before the first message that was seen */
-    bool has_strict_msn;      /* strict: that MSN, as the ACKs leave it: */
-    uint32_t strict_msn;      /* this one, or one of */
-    uint32_t msn_room;        /* so many behind it */
-    uint32_t msn_proofs;      /* so many ACKs agreed to that */
-    uint32_t seen_pmtu_bytes; /* of a first or middle packet, or of an answer like that; 0: none was seen */
-    bool is_dead;             /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
+    bool is_holey, has_ghosts, is_headers_cut, is_unseen;
+};
+struct explain_msn {
+    bool is_known;
+    uint32_t newest, base;
+};
+struct explain_strict_msn {
+    bool is_begun;
+    uint32_t msn, room, proofs;
+};
+struct explain_half {
+    struct explain_asks asks;
+    struct explain_acks acks;
+    struct explain_open message;
+    struct explain_history history;
+    struct explain_reads reads;
+    struct explain_answers answers;
+    struct explain_clock clock;
+    struct explain_capture capture;
+    struct explain_msn msn;
+    struct explain_strict_msn strict;
+    struct explain_early *early;
+    struct explain_timer_terms timer;
+    struct explain_timers *timers;
+    struct explain_recovery *recovery;
+    struct explain_selective *selective;
+    struct explain_carried carried;
+    struct explain_weather *weather;
+    uint32_t seen_pmtu_bytes;
 };
 
 /* A connection of the CM, from its REQ on. [0]: who asked for it, [1]: who was asked. */
@@ -227,8 +247,8 @@ struct explain_pair {
  * two connections with the same QPNs of which each was asked from one end only. */
 static inline bool explain_is_behind_other(const struct explain_pair *pair, unsigned way)
 {
-    return pair->half[way].first_ns && pair->half[!way].first_ns &&
-           pair->half[way].first_ns > pair->half[!way].newest_ns;
+    return pair->half[way].asks.first_ns && pair->half[!way].asks.first_ns &&
+           pair->half[way].asks.first_ns > pair->half[!way].asks.newest_ns;
 }
 
 /* Whether a sender chose that UDP source port for a queue pair (ROCE-FRM-44): an ordinary socket sends all

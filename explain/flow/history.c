@@ -23,28 +23,28 @@
 
 static uint16_t *chain_of(const struct explain_half *half, uint32_t psn)
 {
-    return &half->chains[psn & (half->size - 1)];
+    return &half->history.chains[psn & (half->history.size - 1)];
 }
 
 static void hang(struct explain_half *half, uint32_t i)
 {
-    uint16_t *chain = chain_of(half, half->sent[i].psn);
-    half->sent[i].link = *chain;
+    uint16_t *chain = chain_of(half, half->history.sent[i].psn);
+    half->history.sent[i].link = *chain;
     *chain = (uint16_t)(i + 1);
 }
 
 static void unhang(struct explain_half *half, uint32_t i)
 {
-    uint16_t *at = chain_of(half, half->sent[i].psn);
+    uint16_t *at = chain_of(half, half->history.sent[i].psn);
     while (*at != i + 1)
-        at = &half->sent[*at - 1].link;
-    *at = half->sent[i].link;
+        at = &half->history.sent[*at - 1].link;
+    *at = half->history.sent[i].link;
 }
 
 /* A ring twice as large, the oldest first in it. */
 static bool grow_sent(struct explain_half *half)
 {
-    uint32_t size = half->size ? 2 * half->size : SENT_FIRST;
+    uint32_t size = half->history.size ? 2 * half->history.size : SENT_FIRST;
     struct explain_sent *sent = calloc(size, sizeof *sent);
     uint16_t *chains = calloc(size, sizeof *chains);
     if (!sent || !chains) {
@@ -52,15 +52,15 @@ static bool grow_sent(struct explain_half *half)
         free(chains);
         return false;
     }
-    for (uint32_t i = 0; i < half->size; i++)
-        sent[i] = half->sent[(half->next_sent + i) & (half->size - 1)];
-    free(half->sent);
-    free(half->chains);
-    half->sent = sent;
-    half->chains = chains;
-    half->next_sent = half->size;
-    half->size = size;
-    for (uint32_t i = 0; i < half->next_sent; i++)
+    for (uint32_t i = 0; i < half->history.size; i++)
+        sent[i] = half->history.sent[(half->history.next + i) & (half->history.size - 1)];
+    free(half->history.sent);
+    free(half->history.chains);
+    half->history.sent = sent;
+    half->history.chains = chains;
+    half->history.next = half->history.size;
+    half->history.size = size;
+    for (uint32_t i = 0; i < half->history.next; i++)
         hang(half, i);
     return true;
 }
@@ -68,15 +68,15 @@ static bool grow_sent(struct explain_half *half)
 /* Whether the entry that would be forgotten next is still of use. */
 static bool is_oldest_wanted(const struct explain_half *half)
 {
-    const struct explain_sent *s = &half->sent[half->next_sent];
-    return s->number && (half->size < (half->recovery ? SENT_AGAIN : SENT_LEAST) || !s->is_answered);
+    const struct explain_sent *s = &half->history.sent[half->history.next];
+    return s->number && (half->history.size < (half->recovery ? SENT_AGAIN : SENT_LEAST) || !s->is_answered);
 }
 
-static void note_forgotten(struct explain_half *half, uint32_t end_psn)
+static void note_forgotten(struct explain_horizon *horizon, uint32_t end_psn)
 {
-    if (!half->has_forgotten || roce_psn_diff(end_psn, half->forgotten_psn) > 0)
-        half->forgotten_psn = end_psn;
-    half->has_forgotten = true;
+    if (!horizon->is_there || roce_psn_diff(end_psn, horizon->psn) > 0)
+        horizon->psn = end_psn;
+    horizon->is_there = true;
 }
 
 struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
@@ -84,33 +84,34 @@ struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
     struct explain_sent *s = explain_sent_find(half, psn);
     if (s)
         return s;
-    if ((half->size == 0 || (half->size < SENT_MAX && is_oldest_wanted(half))) && !grow_sent(half))
+    if ((half->history.size == 0 || (half->history.size < SENT_MAX && is_oldest_wanted(half))) &&
+        !grow_sent(half))
         return NULL;
-    uint32_t i = half->next_sent;
-    half->next_sent = (i + 1) & (half->size - 1);
-    if (half->sent[i].number) {
-        note_forgotten(half, roce_psn_add(half->sent[i].psn, 1));
+    uint32_t i = half->history.next;
+    half->history.next = (i + 1) & (half->history.size - 1);
+    if (half->history.sent[i].number) {
+        note_forgotten(&half->history.horizon, roce_psn_add(half->history.sent[i].psn, 1));
         unhang(half, i);
     }
-    half->sent[i] = (struct explain_sent){.psn = psn};
+    half->history.sent[i] = (struct explain_sent){.psn = psn};
     hang(half, i);
-    return &half->sent[i];
+    return &half->history.sent[i];
 }
 
 struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn)
 {
-    if (half->size == 0)
+    if (half->history.size == 0)
         return NULL;
-    for (uint32_t i = *chain_of(half, psn); i; i = half->sent[i - 1].link)
-        if (half->sent[i - 1].psn == psn)
-            return &half->sent[i - 1];
+    for (uint32_t i = *chain_of(half, psn); i; i = half->history.sent[i - 1].link)
+        if (half->history.sent[i - 1].psn == psn)
+            return &half->history.sent[i - 1];
     return NULL;
 }
 
 void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t end)
 {
     uint32_t count = (end - from) & ROCE_PSN_MASK;
-    if (count <= half->size) {
+    if (count <= half->history.size) {
         for (; from != end; from = roce_psn_add(from, 1)) {
             struct explain_sent *s = explain_sent_find(half, from);
             if (s)
@@ -118,46 +119,47 @@ void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t en
         }
         return;
     }
-    for (uint32_t i = 0; i < half->size; i++)
-        if (((half->sent[i].psn - from) & ROCE_PSN_MASK) < count)
-            half->sent[i].is_answered = true;
+    for (uint32_t i = 0; i < half->history.size; i++)
+        if (((half->history.sent[i].psn - from) & ROCE_PSN_MASK) < count)
+            half->history.sent[i].is_answered = true;
 }
 
 /* --- READs and atomics --- */
 
 static bool grow_reads(struct explain_half *half)
 {
-    uint32_t size = half->read_size ? 4 * half->read_size : READS_FIRST;
+    uint32_t size = half->reads.size ? 4 * half->reads.size : READS_FIRST;
     struct explain_read *reads = calloc(size, sizeof *reads);
     if (!reads)
         return false;
-    for (uint32_t i = 0; i < half->read_size; i++)
-        reads[i] = half->reads[(half->next_read + i) % half->read_size];
-    free(half->reads);
-    half->reads = reads;
-    half->next_read = half->read_size;
-    half->read_size = size;
+    for (uint32_t i = 0; i < half->reads.size; i++)
+        reads[i] = half->reads.list[(half->reads.next + i) % half->reads.size];
+    free(half->reads.list);
+    half->reads.list = reads;
+    half->reads.next = half->reads.size;
+    half->reads.size = size;
     return true;
 }
 
 struct explain_read *explain_read_add(struct explain_half *half)
 {
-    if (half->read_size == 0 || (half->reads[half->next_read].number && half->read_size < READS_MAX))
+    if (half->reads.size == 0 || (half->reads.list[half->reads.next].number && half->reads.size < READS_MAX))
         if (!grow_reads(half))
             return NULL;
-    struct explain_read *r = &half->reads[half->next_read];
+    struct explain_read *r = &half->reads.list[half->reads.next];
     if (r->number)
-        note_forgotten(half, roce_psn_add(r->psn, r->span));
-    half->next_read = (half->next_read + 1) % half->read_size;
+        note_forgotten(&half->history.horizon, roce_psn_add(r->psn, r->span));
+    half->reads.next = (half->reads.next + 1) % half->reads.size;
     *r = (struct explain_read){0};
     return r;
 }
 
 struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age)
 {
-    if (age > half->read_size)
+    if (age > half->reads.size)
         return NULL;
-    struct explain_read *r = &half->reads[(half->next_read + half->read_size - age) % half->read_size];
+    struct explain_read *r =
+        &half->reads.list[(half->reads.next + half->reads.size - age) % half->reads.size];
     return r->number ? r : NULL;
 }
 
@@ -174,7 +176,7 @@ struct explain_read *explain_read_last(const struct explain_half *half)
 {
     struct explain_read *r;
     for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++)
-        if (roce_psn_add(r->psn, r->span) == half->next_psn)
+        if (roce_psn_add(r->psn, r->span) == half->asks.next_psn)
             return r;
     return NULL;
 }
@@ -184,7 +186,7 @@ bool explain_read_may_end_early(const struct explain_pair *pair, const struct ex
 {
     const struct explain_half *half = pair->half;
     return index + 1 < read->span && (pair->shown.selective_acks[0] || pair->shown.selective_acks[1] ||
-                                      half[0].asks_for_parts || half[1].asks_for_parts);
+                                      half[0].reads.is_in_parts || half[1].reads.is_in_parts);
 }
 
 bool explain_is_asked(const struct explain_half *half, uint32_t psn)
@@ -194,7 +196,8 @@ bool explain_is_asked(const struct explain_half *half, uint32_t psn)
 
 bool explain_was_not_asked(const struct explain_half *half, uint32_t psn)
 {
-    bool may_be_forgotten = half->has_forgotten && roce_psn_diff(psn, half->forgotten_psn) < 0;
+    bool may_be_forgotten =
+        half->history.horizon.is_there && roce_psn_diff(psn, half->history.horizon.psn) < 0;
     return !may_be_forgotten && !explain_is_asked(half, psn);
 }
 
@@ -202,12 +205,12 @@ bool explain_was_not_asked(const struct explain_half *half, uint32_t psn)
 
 struct explain_answer *explain_answer_add(struct explain_half *half)
 {
-    if (!half->answers)
-        half->answers = calloc(EXPLAIN_ANSWERS_MAX, sizeof *half->answers);
-    if (!half->answers)
+    if (!half->answers.kept)
+        half->answers.kept = calloc(EXPLAIN_ANSWERS_MAX, sizeof *half->answers.kept);
+    if (!half->answers.kept)
         return NULL;
-    struct explain_answer *a = &half->answers[half->next_answer];
-    half->next_answer = (half->next_answer + 1) % EXPLAIN_ANSWERS_MAX;
+    struct explain_answer *a = &half->answers.kept[half->answers.next];
+    half->answers.next = (half->answers.next + 1) % EXPLAIN_ANSWERS_MAX;
     *a = (struct explain_answer){0};
     return a;
 }
@@ -216,20 +219,21 @@ struct explain_answer *explain_answer_add(struct explain_half *half)
 
 size_t explain_half_bytes(const struct explain_half *half)
 {
-    return half->size * (sizeof *half->sent + sizeof *half->chains) + half->read_size * sizeof *half->reads +
-           (half->answers ? EXPLAIN_ANSWERS_MAX * sizeof *half->answers : 0) +
-           (half->progress ? EXPLAIN_PROGRESS_KEPT * sizeof *half->progress : 0) +
+    return half->history.size * (sizeof *half->history.sent + sizeof *half->history.chains) +
+           half->reads.size * sizeof *half->reads.list +
+           (half->answers.kept ? EXPLAIN_ANSWERS_MAX * sizeof *half->answers.kept : 0) +
+           (half->acks.progress ? EXPLAIN_PROGRESS_KEPT * sizeof *half->acks.progress : 0) +
            (half->recovery ? sizeof *half->recovery : 0) + (half->early ? sizeof *half->early : 0) +
            (half->selective ? sizeof *half->selective : 0) + explain_carried_bytes(&half->carried);
 }
 
 void explain_half_free(struct explain_half *half)
 {
-    free(half->sent);
-    free(half->chains);
-    free(half->reads);
-    free(half->answers);
-    free(half->progress);
+    free(half->history.sent);
+    free(half->history.chains);
+    free(half->reads.list);
+    free(half->answers.kept);
+    free(half->acks.progress);
     free(half->recovery);
     free(half->early);
     free(half->selective);

@@ -110,6 +110,9 @@ struct explain_smc_meaning {
     uint64_t from, to;
 };
 
+/* Whether a connection of iWARP uses CRCs. */
+enum explain_crc_use { EXPLAIN_CRCS_UNKNOWN, EXPLAIN_CRCS_UNUSED, EXPLAIN_CRCS_USED };
+
 enum explain_crc { EXPLAIN_CRC_GOOD, EXPLAIN_CRC_BAD, EXPLAIN_CRC_OFF, EXPLAIN_CRC_UNSEEN };
 
 /* An FPDU of iWARP that a packet completed. CRC OFF: both ends agreed to do without; UNSEEN: it cannot be
@@ -258,26 +261,37 @@ struct explain_smc_group {
     uint64_t first_number, last_number;
 };
 
-/* An iWARP connection. [s]: of what side s sends; 0 asked for the connection. */
+/* The MPA frame of a side. */
+struct explain_iwarp_frame {
+    bool is_there; /* it was seen, and says: */
+    bool wants_markers, wants_crc, is_enhanced;
+    uint8_t rev;
+    uint16_t ird, ord; /* of an enhanced one */
+};
+
+/* How a side ended its stream. */
+struct explain_iwarp_end {
+    bool has_terminate, has_fin, has_rst;
+};
+
+/* An iWARP connection. [s]: of side s, its sender; side 0 asked for the connection. */
 struct explain_iwarp_conn {
     uint32_t id;
     struct nornic_addr addr[2];
     uint16_t port[2];
     struct explain_network network;
-    bool is_older;     /* than the capture: its set-up was not seen */
-    bool has_frame[2]; /* the MPA frame of that side was seen, and says: */
-    uint8_t rev[2];
-    bool wants_markers[2], wants_crc[2], is_enhanced[2];
-    uint16_t ird[2], ord[2]; /* of an enhanced one */
-    bool is_refused, is_crc_known, is_crc;
-    bool has_rtr;                /* a message of the ready-to-receive kind was seen */
-    uint64_t fpdus[2], bytes[2]; /* payload of the ULP */
+    struct explain_iwarp_frame frame[2];
+    struct explain_iwarp_end end[2];
+    bool is_older; /* than the capture: its set-up was not seen */
+    bool is_refused;
+    bool has_rtr; /* a message of the ready-to-receive kind was seen */
+    enum explain_crc_use crc_use;
+    uint64_t fpdus[2], bytes[2];                                                    /* payload of the ULP */
     uint64_t messages[2], sends[2], writes[2], reads[2], atomics[2], immediates[2]; /* reads: asked for */
     uint64_t crcs[2][4];                    /* FPDUs by enum explain_crc */
     uint64_t again_bytes[2], lost_bytes[2]; /* sent again by TCP; not in the capture */
     uint64_t untimed[2];    /* messages of which the capture does not tell how long they took */
     uint64_t most_bytes[2]; /* of TCP outstanding at once; 0: no acknowledgement was seen */
-    bool has_terminate[2], has_fin[2], has_rst[2];
     uint64_t first_number, last_number, first_ns, last_ns;
 };
 

@@ -37,29 +37,30 @@ static bool goes_on(uint32_t flags)
 static void begin(struct explain_half *half, struct explain_flow *flow, unsigned direction,
                   const struct roce_pkt *pkt)
 {
-    half->is_begun_before |= half->messages == 0 && !begins(pkt->op->flags);
-    half->messages++;
+    half->message.is_begun_before |= half->message.count == 0 && !begins(pkt->op->flags);
+    half->message.count++;
     flow->messages[direction]++;
-    half->is_open = true;
-    half->is_headless = !begins(pkt->op->flags);
-    half->open_opcode = pkt->bth.opcode;
-    half->open_psn = pkt->bth.psn;
-    half->open_bytes = 0;
-    half->open_total = pkt->op->flags & ROCE_PKT_RETH ? pkt->reth.dma_len : 0;
+    half->message.is_open = true;
+    half->message.is_headless = !begins(pkt->op->flags);
+    half->message.opcode = pkt->bth.opcode;
+    half->message.psn = pkt->bth.psn;
+    half->message.bytes = 0;
+    half->message.total = pkt->op->flags & ROCE_PKT_RETH ? pkt->reth.dma_len : 0;
 }
 
 static uint32_t piece_of(const struct explain_half *half, uint32_t psn)
 {
-    return ((psn - half->open_psn) & ROCE_PSN_MASK) + 1;
+    return ((psn - half->message.psn) & ROCE_PSN_MASK) + 1;
 }
 
 /* Whether a packet that goes on with a message can go on with the one in progress. */
 static bool continues(const struct explain_half *half, const struct roce_pkt *pkt, uint32_t pmtu_bytes)
 {
-    if (!half->is_open || (roce_opcodes[half->open_opcode].flags & KINDS) != (pkt->op->flags & KINDS))
+    if (!half->message.is_open ||
+        (roce_opcodes[half->message.opcode].flags & KINDS) != (pkt->op->flags & KINDS))
         return false;
-    return half->is_headless || !half->open_total ||
-           piece_of(half, pkt->bth.psn) <= explain_pieces_of(half->open_total, pmtu_bytes);
+    return half->message.is_headless || !half->message.total ||
+           piece_of(half, pkt->bth.psn) <= explain_pieces_of(half->message.total, pmtu_bytes);
 }
 
 /* The place in the message in progress. */
@@ -67,19 +68,19 @@ static void put_place(struct explain_half *half, const struct roce_pkt *pkt, uin
                       struct explain_meaning *m)
 {
     uint32_t flags = pkt->op->flags, piece = piece_of(half, pkt->bth.psn);
-    m->message = half->messages;
+    m->message = half->message.count;
     if (pmtu_bytes) /* right behind a gap too */
-        half->open_bytes = (uint64_t)(piece - 1) * pmtu_bytes;
-    half->open_bytes += pkt->payload_bytes;
-    m->bytes_done = half->open_bytes;
-    if (half->is_headless)
+        half->message.bytes = (uint64_t)(piece - 1) * pmtu_bytes;
+    half->message.bytes += pkt->payload_bytes;
+    m->bytes_done = half->message.bytes;
+    if (half->message.is_headless)
         return;
     m->piece = piece;
     if (ends(flags))
         m->pieces = piece;
-    else if (half->open_total)
-        m->pieces = explain_pieces_of(half->open_total, pmtu_bytes);
-    m->bytes_total = half->open_total ? half->open_total : m->pieces == piece ? m->bytes_done : 0;
+    else if (half->message.total)
+        m->pieces = explain_pieces_of(half->message.total, pmtu_bytes);
+    m->bytes_total = half->message.total ? half->message.total : m->pieces == piece ? m->bytes_done : 0;
 }
 
 void explain_message_next(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
@@ -94,7 +95,7 @@ void explain_message_next(struct explain_pair *pair, unsigned direction, const s
     if (pkt->op->flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC))
         m->bytes_done = 0;
     if (ends(pkt->op->flags))
-        half->is_open = false;
+        half->message.is_open = false;
 }
 
 void explain_message_again(const struct explain_sent *before, struct explain_meaning *m)
@@ -120,10 +121,11 @@ void explain_message_join(struct explain_half *half, uint32_t psn)
         next->message = message;
         next->piece = piece + i;
         next->bytes_done += bytes;
-        if (half->is_open && half->is_headless && half->next_psn == roce_psn_add(next->psn, 1)) {
-            half->is_headless = false;
-            half->open_psn = roce_psn_add(psn, (ROCE_PSN_MASK + 2 - piece) & ROCE_PSN_MASK);
-            half->open_bytes = next->bytes_done;
+        if (half->message.is_open && half->message.is_headless &&
+            half->asks.next_psn == roce_psn_add(next->psn, 1)) {
+            half->message.is_headless = false;
+            half->message.psn = roce_psn_add(psn, (ROCE_PSN_MASK + 2 - piece) & ROCE_PSN_MASK);
+            half->message.bytes = next->bytes_done;
         }
     }
 }
@@ -133,7 +135,7 @@ static void renumber(struct explain_half *half, uint32_t psn, int32_t by, struct
 {
     m->more_messages = by;
     m->more_psn = psn;
-    uint32_t count = min_u32((half->next_psn - psn) & ROCE_PSN_MASK, WALK_MAX);
+    uint32_t count = min_u32((half->asks.next_psn - psn) & ROCE_PSN_MASK, WALK_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct explain_sent *s = explain_sent_find(half, roce_psn_add(psn, i));
         struct explain_read *r = s ? explain_read_find(half, s->psn) : NULL;
@@ -142,7 +144,7 @@ static void renumber(struct explain_half *half, uint32_t psn, int32_t by, struct
         if (r && r->psn == s->psn)
             r->message = explain_message_moved(r->message, by);
     }
-    half->messages = explain_message_moved(half->messages, by);
+    half->message.count = explain_message_moved(half->message.count, by);
 }
 
 static const struct explain_sent *before_of(const struct explain_half *half, uint32_t psn)
@@ -157,7 +159,7 @@ static uint64_t number_at(const struct explain_half *half, uint32_t psn, const s
     const struct explain_sent *before = before_of(half, psn);
     if (before && before->message)
         return before->message + 1;
-    return behind && behind->message ? behind->message : half->messages;
+    return behind && behind->message ? behind->message : half->message.count;
 }
 
 void explain_message_fill(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
@@ -175,7 +177,7 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
             renumber(half, roce_psn_add(psn, 1), 1, m);
             pair->shown.messages[direction]++;
         }
-        half->is_begun_before &= m->message != 1; /* its beginning was late */
+        half->message.is_begun_before &= m->message != 1; /* its beginning was late */
         m->piece = 1;
         m->bytes_done = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC) ? 0 : pkt->payload_bytes;
         m->bytes_total = flags & ROCE_PKT_RETH   ? pkt->reth.dma_len
@@ -196,32 +198,32 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
  * pieces on both sides of the gap are of one. */
 static bool is_overcounted(const struct explain_half *half, int32_t base)
 {
-    return half->gap.is_uncounted && base < 0 && base > -GAP_MAX &&
-           half->messages + (uint64_t)(int64_t)base >= 1;
+    return half->capture.gap.is_uncounted && base < 0 && base > -GAP_MAX &&
+           half->message.count + (uint64_t)(int64_t)base >= 1;
 }
 
 int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn,
                                 struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[direction];
-    uint32_t begun = (uint32_t)half->messages & ROCE_PSN_MASK;
-    int32_t more = half->is_msn_known ? roce_psn_diff(msn, roce_psn_add(half->msn_base, begun)) : 0;
-    bool is_asked = half->gap.is_uncounted;
+    uint32_t begun = (uint32_t)half->message.count & ROCE_PSN_MASK;
+    int32_t more = half->msn.is_known ? roce_psn_diff(msn, roce_psn_add(half->msn.base, begun)) : 0;
+    bool is_asked = half->capture.gap.is_uncounted;
     int32_t base = roce_psn_diff(msn, begun);
-    if (!half->is_msn_known && is_overcounted(half, base)) {
-        half->is_msn_known = true;
-        half->msn_base = 0;
+    if (!half->msn.is_known && is_overcounted(half, base)) {
+        half->msn.is_known = true;
+        half->msn.base = 0;
         more = base;
-    } else if (!half->is_msn_known ||
-               (is_asked && (more > GAP_MAX || more < -GAP_MAX || half->messages + more < 1))) {
-        half->is_msn_known = true;
-        half->msn_base = (msn - begun) & ROCE_PSN_MASK;
+    } else if (!half->msn.is_known ||
+               (is_asked && (more > GAP_MAX || more < -GAP_MAX || half->message.count + more < 1))) {
+        half->msn.is_known = true;
+        half->msn.base = (msn - begun) & ROCE_PSN_MASK;
         more = 0;
     }
-    half->gap.is_uncounted = false;
+    half->capture.gap.is_uncounted = false;
     if (!is_asked || !more)
         return 0;
-    renumber(half, half->gap.end_psn, more, m);
+    renumber(half, half->capture.gap.end_psn, more, m);
     pair->shown.messages[direction] = explain_message_moved(pair->shown.messages[direction], more);
     return more;
 }

@@ -192,7 +192,7 @@ struct explain_pair *explain_pair_create(struct explain_flows *f, const struct e
         return NULL;
     p->index = ++f->flow_count;
     p->half[0].weather = p->half[1].weather = &f->weather;
-    p->half[0].clocks = p->half[1].clocks = clocks_of(f, k);
+    p->half[0].clock.hosts = p->half[1].clock.hosts = clocks_of(f, k);
     p->half[0].timers = p->half[1].timers = &f->timers;
     p->shown.network = k->network;
     p->shown.addr[0] = k->src;

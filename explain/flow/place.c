@@ -16,13 +16,13 @@ void explain_note_lost_before(struct explain_pair *pair, unsigned direction)
 void explain_pair_skewed(struct explain_pair *pair, uint64_t skew_ns)
 {
     skew_ns = max_u64(pair->shown.skew_ns, skew_ns);
-    pair->half[0].skew_ns = pair->half[1].skew_ns = pair->shown.skew_ns = skew_ns;
+    pair->half[0].clock.skew_ns = pair->half[1].clock.skew_ns = pair->shown.skew_ns = skew_ns;
 }
 
 static bool is_near(const struct explain_pair *p, unsigned end)
 {
-    uint64_t far_ns = p->half[end].rtt_ns, near_ns = p->half[!end].rtt_ns;
-    return !p->half[end].skew_ns && far_ns && near_ns && far_ns >= TRIP_NS &&
+    uint64_t far_ns = p->half[end].clock.rtt_ns, near_ns = p->half[!end].clock.rtt_ns;
+    return !p->half[end].clock.skew_ns && far_ns && near_ns && far_ns >= TRIP_NS &&
            far_ns / TIMES_LONGER >= near_ns;
 }
 
@@ -30,7 +30,7 @@ static void tell_place(struct explain_pair *p)
 {
     struct explain_flow *flow = &p->shown;
     for (unsigned end = 0; end < 2; end++)
-        p->is_not_at[end] &= explain_weather_is_orderly(p->half[end].weather) && !p->half[end].skew_ns;
+        p->is_not_at[end] &= explain_weather_is_orderly(p->half[end].weather) && !p->half[end].clock.skew_ns;
     if (p->is_not_at[0] && p->is_not_at[1]) {
         flow->place = EXPLAIN_PLACE_BETWEEN;
         return;
@@ -48,9 +48,10 @@ void explain_pair_conclude(struct explain_pair *p)
     tell_place(p);
     for (unsigned d = 0; d < 2; d++) {
         const struct explain_half *half = &p->half[d];
-        flow->rtt_ns[d] = half->skew_ns ? 0 : half->rtt_ns;
-        flow->messages_before[d] = half->is_msn_known && !half->is_unseen ? half->msn_base : 0;
-        flow->is_begun_before |= (half->is_begun_before && !half->is_unseen) || flow->messages_before[d];
+        flow->rtt_ns[d] = half->clock.skew_ns ? 0 : half->clock.rtt_ns;
+        flow->messages_before[d] = half->msn.is_known && !half->capture.is_unseen ? half->msn.base : 0;
+        flow->is_begun_before |=
+            (half->message.is_begun_before && !half->capture.is_unseen) || flow->messages_before[d];
         if (half->recovery) {
             flow->timeout_ns[d] = explain_usual_silence(half)->ns;
             flow->timeout_samples[d] = explain_usual_silence(half)->count;

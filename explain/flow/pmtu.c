@@ -9,12 +9,12 @@ static void note_gap(struct explain_half *half, const struct explain_read *read,
 {
     uint32_t end_psn = roce_psn_add(read->psn, read->span);
     const struct explain_sent *behind = explain_sent_find(half, end_psn);
-    bool is_open = half->gap.number && !half->gap.is_covered;
+    bool is_open = half->capture.gap.number && !half->capture.gap.is_covered;
     if (span < read->span && behind && !is_open)
-        half->gap = (struct explain_gap){.number = behind->number,
-                                         .psn = roce_psn_add(read->psn, span),
-                                         .end_psn = end_psn,
-                                         .is_uncounted = true};
+        half->capture.gap = (struct explain_gap){.number = behind->number,
+                                                 .psn = roce_psn_add(read->psn, span),
+                                                 .end_psn = end_psn,
+                                                 .is_uncounted = true};
 }
 
 static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
@@ -24,15 +24,15 @@ static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
         if (!(roce_opcodes[r->opcode].flags & ROCE_PKT_READ))
             continue;
         uint32_t span = explain_pieces_of(r->bytes, pmtu_bytes);
-        if (half->is_guessed && half->next_psn == roce_psn_add(r->psn, r->span))
-            half->next_psn = roce_psn_add(r->psn, span);
+        if (half->asks.is_guessed && half->asks.next_psn == roce_psn_add(r->psn, r->span))
+            half->asks.next_psn = roce_psn_add(r->psn, span);
         else
             note_gap(half, r, span);
         r->span = span;
     }
-    half->is_guessed = false;
-    if (half->recovery && !half->recovery->is_running)
-        half->recovery->cursor = half->next_psn;
+    half->asks.is_guessed = false;
+    if (half->recovery && !half->recovery->run.is_going)
+        half->recovery->run.cursor = half->asks.next_psn;
 }
 
 /* No other size is one (ROCE-OPC-2): the packet is wrong, or damaged where its ICRC was cut off. */
@@ -72,11 +72,11 @@ void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, 
     struct explain_read *r = explain_read_last(half);
     if (r && roce_psn_diff(psn, r->psn) <= 0)
         return;
-    half->is_guessed = false;
+    half->asks.is_guessed = false;
     for (uint32_t pmtu_bytes = 256; r && pmtu_bytes <= ROCE_PMTU_MAX_BYTES; pmtu_bytes *= 2)
         if (roce_psn_add(r->psn, explain_pieces_of(r->bytes, pmtu_bytes)) == psn) {
             r->span = explain_pieces_of(r->bytes, pmtu_bytes);
-            half->next_psn = psn;
+            half->asks.next_psn = psn;
             if (pair->shown.pmtu_bytes && !pair->is_pmtu_guessed)
                 return;
             pair->shown.pmtu_bytes = pmtu_bytes;
@@ -92,13 +92,14 @@ void explain_pmtu_read_ends(struct explain_half *half, struct explain_read *read
     bool fits = bytes <= read->bytes && (index ? before % index == 0 && bytes <= piece : before == 0);
     if (!fits)
         return;
-    const struct explain_sent *newest = explain_sent_find(half, roce_psn_add(half->next_psn, ROCE_PSN_MASK));
+    const struct explain_sent *newest =
+        explain_sent_find(half, roce_psn_add(half->asks.next_psn, ROCE_PSN_MASK));
     bool is_newest = !newest || newest->psn == read->psn;
-    if (is_newest && half->next_psn == roce_psn_add(read->psn, read->span)) {
-        half->next_psn = roce_psn_add(read->psn, index + 1);
-        half->is_guessed = false;
-        if (half->recovery && !half->recovery->is_running)
-            half->recovery->cursor = half->next_psn;
+    if (is_newest && half->asks.next_psn == roce_psn_add(read->psn, read->span)) {
+        half->asks.next_psn = roce_psn_add(read->psn, index + 1);
+        half->asks.is_guessed = false;
+        if (half->recovery && !half->recovery->run.is_going)
+            half->recovery->run.cursor = half->asks.next_psn;
     } else {
         note_gap(half, read, index + 1);
     }

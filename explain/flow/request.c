@@ -47,7 +47,7 @@ static void remember(struct explain_half *half, const struct explain_packet *pac
     s->opcode = pkt->bth.opcode;
     s->ack_req = pkt->bth.ack_req;
     s->is_answered = false;
-    s->is_unchecked = packet->is_cut;
+    s->is_unchecked = packet->cut.is_end;
 }
 
 #define READ_OR_ATOMIC (ROCE_PKT_READ | ROCE_PKT_ATOMIC)
@@ -59,16 +59,16 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags, span = 1;
-    half->rounds += half->is_una_known && half->una_psn == pkt->bth.psn;
+    half->asks.rounds += half->acks.is_known && half->acks.una_psn == pkt->bth.psn;
     explain_pmtu_learn(pair, half, pkt);
     explain_message_next(pair, direction, packet, m);
-    half->is_guessed = false;
+    half->asks.is_guessed = false;
     if (flags & READ_OR_ATOMIC) {
-        half->is_guessed = flags & ROCE_PKT_READ && explain_pmtu_is_guess(pair, direction);
+        half->asks.is_guessed = flags & ROCE_PKT_READ && explain_pmtu_is_guess(pair, direction);
         span = remember_read(half, packet, explain_pmtu_of(pair, half), m->message);
     }
     remember(half, packet, m);
-    half->next_psn = roce_psn_add(pkt->bth.psn, span);
+    half->asks.next_psn = roce_psn_add(pkt->bth.psn, span);
     explain_note_new(half, &pair->ids[direction], packet);
     explain_describe(packet, m);
 }
@@ -81,14 +81,14 @@ static void remark_gap(struct explain_half *half, const struct explain_packet *p
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
     uint32_t psn = packet->roce.bth.psn, last = roce_psn_add(psn, ROCE_PSN_MASK);
     uint32_t count = (psn - from_psn) & ROCE_PSN_MASK;
-    bool is_open = half->gap.number && !half->gap.is_covered;
-    half->gap = (struct explain_gap){.number = packet->number,
-                                     .psn = is_open ? half->gap.psn : from_psn,
-                                     .end_psn = psn,
-                                     .is_uncounted = true};
+    bool is_open = half->capture.gap.number && !half->capture.gap.is_covered;
+    half->capture.gap = (struct explain_gap){.number = packet->number,
+                                             .psn = is_open ? half->capture.gap.psn : from_psn,
+                                             .end_psn = psn,
+                                             .is_uncounted = true};
     if (answer)
         explain_gap_judge(half, answer, NULL, m);
-    if (half->is_unseen || half->gap.is_covered)
+    if (half->capture.is_unseen || half->capture.gap.is_covered)
         return;
     struct explain_finding *f =
         count == 1 ? explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RS-10", 0, 0,
@@ -128,10 +128,10 @@ static void take(struct explain_pair *pair, unsigned direction, const struct exp
                  struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[direction];
-    uint32_t psn = packet->roce.bth.psn, next = half->next_psn;
-    if (half->is_guessed && psn != next)
+    uint32_t psn = packet->roce.bth.psn, next = half->asks.next_psn;
+    if (half->asks.is_guessed && psn != next)
         explain_pmtu_resolve(pair, half, psn);
-    int32_t ahead = half->has_requests ? roce_psn_diff(psn, half->next_psn) : 0;
+    int32_t ahead = half->asks.has_any ? roce_psn_diff(psn, half->asks.next_psn) : 0;
     if (ahead < 0) {
         struct explain_sent *before = explain_sent_find(half, psn);
         if (before)
@@ -140,10 +140,10 @@ static void take(struct explain_pair *pair, unsigned direction, const struct exp
             take_left_out(pair, direction, packet, m);
         return;
     }
-    next = half->next_psn;
-    if (!half->has_requests)
-        half->first_psn = psn;
-    half->has_requests = true;
+    next = half->asks.next_psn;
+    if (!half->asks.has_any)
+        half->asks.first_psn = psn;
+    half->asks.has_any = true;
     take_new(pair, direction, packet, m);
     uint64_t answer = explain_early_settle(pair, direction, packet, ahead > 0 ? next : psn, m);
     if (ahead > 0)
@@ -154,9 +154,9 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
                      struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[direction];
-    half->first_ns = half->first_ns ? half->first_ns : packet->time_ns;
-    half->newest_ns = packet->time_ns;
-    half->is_headers_cut |= packet->is_operand_cut;
+    half->asks.first_ns = half->asks.first_ns ? half->asks.first_ns : packet->time_ns;
+    half->asks.newest_ns = packet->time_ns;
+    half->capture.is_headers_cut |= packet->cut.is_operand;
     take(pair, direction, packet, m);
     explain_carried_take(pair, direction, packet, m);
     if (!m->is_copy)

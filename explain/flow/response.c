@@ -16,13 +16,13 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
                     const struct explain_packet *packet)
 {
     bool is_once = !s->is_answered && s->first_ns == s->time_ns;
-    half->is_at_once |= is_once && packet->time_ns == s->time_ns;
+    half->clock.is_at_once |= is_once && packet->time_ns == s->time_ns;
     if (!is_once || packet->time_ns <= s->time_ns)
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
-    half->timely++;
-    half->clocks->timely++;
-    half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
+    half->clock.timely++;
+    half->clock.hosts->timely++;
+    half->clock.rtt_ns = half->clock.rtt_ns ? min_u64(half->clock.rtt_ns, ns) : ns;
 }
 
 /* Everything before `end_psn` is acknowledged; returns the newest packet among it that was seen, or 0. */
@@ -34,14 +34,14 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
         newest = s->number;
         measure(half, s, packet);
     }
-    if (half->has_requests && !half->is_guessed && roce_psn_diff(end_psn, half->next_psn) > 0)
+    if (half->asks.has_any && !half->asks.is_guessed && roce_psn_diff(end_psn, half->asks.next_psn) > 0)
         return newest; /* it was not sent so far (ROCE-RC-30) */
-    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+    if (half->acks.is_known && roce_psn_diff(end_psn, half->acks.una_psn) <= 0)
         return newest; /* an answer that comes again takes nothing back, and adds nothing */
-    uint32_t from = half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
+    uint32_t from = half->acks.is_known ? half->acks.una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
     explain_sent_answered(half, from, end_psn);
-    half->is_una_known = true;
-    half->una_psn = end_psn;
+    half->acks.is_known = true;
+    half->acks.una_psn = end_psn;
     explain_note_progress(half, packet, end_psn);
     return newest;
 }
@@ -61,12 +61,12 @@ static void put_credits(struct explain_words *w, uint8_t syndrome)
 static bool is_ghost(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
-    bool is_older = roce_psn_diff(psn, half->first_psn) < 0;
-    if (!half->has_requests || explain_is_asked(half, psn))
+    bool is_older = roce_psn_diff(psn, half->asks.first_psn) < 0;
+    if (!half->asks.has_any || explain_is_asked(half, psn))
         return false;
-    return is_older ? !(pkt->op->flags & ROCE_PKT_READ_RESP) && half->is_una_known &&
-                          roce_psn_diff(half->una_psn, half->first_psn) > 0
-                    : roce_psn_diff(psn, half->next_psn) >= 0;
+    return is_older ? !(pkt->op->flags & ROCE_PKT_READ_RESP) && half->acks.is_known &&
+                          roce_psn_diff(half->acks.una_psn, half->asks.first_psn) > 0
+                    : roce_psn_diff(psn, half->asks.next_psn) >= 0;
 }
 
 static void take_ack(struct explain_half *half, const struct explain_packet *packet,
@@ -74,7 +74,7 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
 {
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t psn = pkt->bth.psn;
-    bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
+    bool again = half->acks.is_known && roce_psn_diff(psn, half->acks.una_psn) < 0;
     if (again)
         explain_note_ack_again(half);
     m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
@@ -129,7 +129,7 @@ static void take_nak_sequence(struct explain_pair *pair, struct explain_half *ha
     explain_note_trouble(
         half, packet,
         (struct explain_trouble){.kind = EXPLAIN_TROUBLE_NAK, .psn = psn, .is_fresh = is_fresh});
-    explain_why_prove(&why, is_here ? s->number : half->gap.number,
+    explain_why_prove(&why, is_here ? s->number : half->capture.gap.number,
                       is_here ? "the packet that did not arrive" : "the packet behind it");
     explain_weather_tell(
         half->weather,
@@ -149,7 +149,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     uint8_t syndrome = pkt->aeth.syndrome;
     struct explain_sent *s = explain_sent_find(half, psn);
     m->answers = s ? s->number : 0;
-    bool is_fresh = roce_psn_diff(psn, half->is_una_known ? half->una_psn : half->first_psn) > 0;
+    bool is_fresh = roce_psn_diff(psn, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn) > 0;
     acknowledge(half, packet, psn);
     if (s)
         s->is_answered = true;
@@ -162,7 +162,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
         take_nak_sequence(pair, half, packet, s, is_fresh, m);
         return;
     }
-    half->is_dead = true;
+    half->acks.is_dead = true;
     snprintf(m->words, sizeof m->words, "%s, at PSN 0x%06x", roce_syndrome_name(syndrome), psn);
     explain_remark(m, EXPLAIN_FIND_NAK_FATAL, "ROCE-RS-12", 0, m->answers, "%s",
                    roce_syndrome_name(syndrome));
@@ -216,7 +216,7 @@ static struct explain_why why_behind(const struct explain_half *half, const stru
 {
     enum explain_order order = explain_ids_order(ids, explain_ip_id(packet));
     struct explain_why why = {.cause = EXPLAIN_CAUSE_ASKED_AGAIN, .sure = EXPLAIN_SURE_LIKELY};
-    explain_why_prove(&why, half->answer_number,
+    explain_why_prove(&why, half->acks.newest_number,
                       is_first ? "an answer that is behind it" : "the newest answer");
     if (is_first && order == EXPLAIN_ORDER_EARLIER) {
         why.cause = EXPLAIN_CAUSE_OVERTAKEN;
@@ -278,8 +278,8 @@ static struct explain_read *extend_read(struct explain_half *half, const struct 
     if (!r || r->span * 256 >= r->bytes)
         return NULL;
     r->span++;
-    if (half->next_psn == psn)
-        half->next_psn = roce_psn_add(psn, 1);
+    if (half->asks.next_psn == psn)
+        half->asks.next_psn = roce_psn_add(psn, 1);
     return r;
 }
 
@@ -355,8 +355,8 @@ static uint64_t copy_of(struct explain_half *half, const struct explain_ids *ids
     if (packet->roce.l3_kind != ROCE_L3_IPV4 ||
         (ids->count > 1 && explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN))
         return 0; /* it does not count */
-    for (unsigned i = 0; half->answers && i < EXPLAIN_ANSWERS_MAX; i++) {
-        const struct explain_answer *a = &half->answers[i];
+    for (unsigned i = 0; half->answers.kept && i < EXPLAIN_ANSWERS_MAX; i++) {
+        const struct explain_answer *a = &half->answers.kept[i];
         if (a->number && a->ip_id == id && a->psn == bth->psn && a->opcode == bth->opcode)
             return explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN ? 0 : a->number;
     }
@@ -392,8 +392,8 @@ static bool is_one_of_ours(const struct explain_pair *pair, unsigned direction, 
 static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
-    half->is_begun_before = true;
-    half->has_ghosts = true;
+    half->message.is_begun_before = true;
+    half->capture.has_ghosts = true;
     explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_BEFORE_CAPTURE, EXPLAIN_CAUSE_NONE);
     explain_because(explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
                                    "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn),
@@ -406,33 +406,33 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
 {
     struct explain_half *half = &pair->half[direction];
     bool is_ack = pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
-    if (!is_ack || !half->has_requests || half->is_open || half->is_guessed ||
-        half->una_psn != half->next_psn)
+    if (!is_ack || !half->asks.has_any || half->message.is_open || half->asks.is_guessed ||
+        half->acks.una_psn != half->asks.next_psn)
         return;
     int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn, m);
     if (more && !m->is_uncounted)
         explain_add_words(m, "; %d message%s %s than were counted before #%" PRIu64, abs(more),
-                          abs(more) == 1 ? "" : "s", more < 0 ? "fewer" : "more", half->gap.number);
+                          abs(more) == 1 ? "" : "s", more < 0 ? "fewer" : "more", half->capture.gap.number);
 }
 
 /* A responder's MSN never goes back: it is another, behind the same QPN, and what was known of the first is
  * of no use for it. */
 static void judge_age(struct explain_pair *pair, struct explain_half *half, const struct roce_pkt *pkt)
 {
-    bool is_further = !half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) >= 0;
+    bool is_further = !half->acks.is_known || roce_psn_diff(pkt->bth.psn, half->acks.una_psn) >= 0;
     if (!(pkt->op->flags & ROCE_PKT_AETH) || !is_further)
         return;
-    if (half->is_una_known && roce_psn_diff(pkt->aeth.msn, half->newest_msn) < 0) {
+    if (half->acks.is_known && roce_psn_diff(pkt->aeth.msn, half->msn.newest) < 0) {
         pair->shown.earlier = pair->index;
         pair->ids[0] = pair->ids[1] = (struct explain_ids){0};
-        half->is_msn_known = false;
-        half->gap.is_covered = true;
+        half->msn.is_known = false;
+        half->capture.gap.is_covered = true;
         free(half->recovery);
         half->recovery = NULL;
         free(half->selective);
         half->selective = NULL;
     }
-    half->newest_msn = pkt->aeth.msn;
+    half->msn.newest = pkt->aeth.msn;
 }
 
 static void describe_sack(const struct roce_pkt *pkt, const struct explain_sack *sack,
@@ -457,7 +457,7 @@ static void remark_lacking(struct explain_pair *pair, struct explain_half *half,
     uint64_t sent_number = s ? s->number : 0;
     uint32_t count = (sack->end_psn - sack->psn) & ROCE_PSN_MASK;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
-    explain_why_prove(&why, is_here ? sent_number : half->gap.number,
+    explain_why_prove(&why, is_here ? sent_number : half->capture.gap.number,
                       is_here ? "the packet that did not arrive" : "the packet behind it");
     explain_weather_tell(half->weather,
                          &(struct explain_missing){.qpn = pair->shown.qpn[half == &pair->half[0]],
@@ -487,7 +487,7 @@ static void take_sack(struct explain_pair *pair, struct explain_half *half, unsi
         return;
     }
     pair->shown.selective_acks[direction]++;
-    bool is_further = !half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) > 0;
+    bool is_further = !half->acks.is_known || roce_psn_diff(pkt->bth.psn, half->acks.una_psn) > 0;
     acknowledge(half, packet, pkt->bth.psn);
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
     struct explain_sack sack = explain_selective_take(half, packet, is_further);
@@ -551,16 +551,16 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt)) {
-        if (is_ours && roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
+        if (is_ours && roce_psn_diff(pkt->bth.psn, half->asks.next_psn) >= 0)
             explain_early_keep(half, packet, true);
-        else if (is_ours && !half->is_unseen && !half->skew_ns)
+        else if (is_ours && !half->capture.is_unseen && !half->clock.skew_ns)
             remark_ghost(half, pkt, m);
     } else {
         explain_gap_judge(half, packet->number, pkt, m);
         judge_count(pair, !direction, pkt, m);
     }
     explain_ids_learn(ids, explain_ip_id(packet));
-    half->answer_number = packet->number;
-    half->answer_ns = packet->time_ns;
-    pair->half[direction].react_ns = half->is_at_once ? 0 : half->rtt_ns;
+    half->acks.newest_number = packet->number;
+    half->acks.newest_ns = packet->time_ns;
+    pair->half[direction].clock.react_ns = half->clock.is_at_once ? 0 : half->clock.rtt_ns;
 }

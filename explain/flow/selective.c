@@ -21,12 +21,12 @@ static struct explain_selective *selective_of(struct explain_half *half)
 
 void explain_selective_probe(struct explain_half *half, const struct explain_packet *packet)
 {
-    struct explain_selective *s = half->has_requests ? selective_of(half) : NULL;
+    struct explain_selective *s = half->asks.has_any ? selective_of(half) : NULL;
     if (!s)
         return;
     s->probe_number = packet->number;
     s->probe_stamp = packet->roce.sacketh.stamp;
-    s->probe_end_psn = half->next_psn;
+    s->probe_end_psn = half->asks.next_psn;
     s->is_probe_answered = false;
 }
 
@@ -108,7 +108,7 @@ static void judge(struct explain_half *half, const struct explain_hole *hole, ui
         const struct explain_sent *s = explain_sent_find(half, psn);
         if (!s)
             continue;
-        bool is_late = s->number < hole->first_number || now_ns - s->time_ns < half->rtt_ns;
+        bool is_late = s->number < hole->first_number || now_ns - s->time_ns < half->clock.rtt_ns;
         if (is_late)
             half->weather->late++;
         else
@@ -168,7 +168,7 @@ struct explain_sack explain_selective_take(struct explain_half *half, const stru
     uint32_t end_psn = read_bitmap(packet, &holes, &sack);
     if (holes.count)
         holes.list[0].is_fresh = is_further;
-    if (!s || (half->is_una_known && roce_psn_diff(half->una_psn, pkt->bth.psn) > 0))
+    if (!s || (half->acks.is_known && roce_psn_diff(half->acks.una_psn, pkt->bth.psn) > 0))
         return sack; /* a newer answer went further */
     s->psn = pkt->bth.psn;
     s->end_psn = end_psn;
@@ -230,7 +230,7 @@ void explain_selective_passed(struct explain_half *half, uint64_t now_ns, uint32
 
 static bool is_in_flight(const struct explain_half *half, uint64_t asked_ns, uint64_t now_ns)
 {
-    return now_ns < asked_ns + half->react_ns - half->react_ns / 8;
+    return now_ns < asked_ns + half->clock.react_ns - half->clock.react_ns / 8;
 }
 
 /* The hole that it fills, as one of them says that came to the sender since the copy before. */
@@ -254,7 +254,7 @@ static const struct explain_hole *filled_hole(const struct explain_half *half, u
                                               const struct explain_comeback *c, uint64_t now_ns)
 {
     const struct explain_selective *s = half->selective;
-    uint64_t trip_ns = half->react_ns + max_u64(half->react_ns, half->rtt_ns);
+    uint64_t trip_ns = half->clock.react_ns + max_u64(half->clock.react_ns, half->clock.rtt_ns);
     for (unsigned i = 0; c->before && c->is_proved && i < EXPLAIN_FILLED_MAX; i++) {
         const struct explain_hole *h = &s->filled[i];
         bool is_first = c->before->first_ns == c->before->time_ns;
@@ -281,7 +281,7 @@ static bool is_out_of_turn(const struct explain_half *half, const struct explain
 {
     const struct explain_selective *s = half->selective;
     const struct explain_sent *last = explain_sent_find(half, roce_psn_add(psn, ROCE_PSN_MASK));
-    bool is_ahead = half->is_una_known && roce_psn_diff(psn, half->una_psn) > 0;
+    bool is_ahead = half->acks.is_known && roce_psn_diff(psn, half->acks.una_psn) > 0;
     bool is_passed_over = psn == hole->psn && !(last && last->number > hole->first_number);
     return is_ahead && !hole->is_head && (is_passed_over || (s->has_chosen && s->chosen_psn == psn));
 }
@@ -290,10 +290,11 @@ static bool is_out_of_turn(const struct explain_half *half, const struct explain
 static bool is_alone(const struct explain_half *half, const struct explain_hole *hole, uint32_t psn,
                      const struct explain_sent *before, uint64_t now_ns)
 {
-    bool is_known = half->rtt_ns || half->react_ns || half->is_at_once;
+    bool is_known = half->clock.rtt_ns || half->clock.react_ns || half->clock.is_at_once;
     return is_known && hole->is_head && hole->is_fresh && psn == hole->psn && !hole->second_ns && before &&
-           before->first_ns == before->time_ns && half->is_una_known && half->una_psn == psn &&
-           now_ns - hole->first_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+           before->first_ns == before->time_ns && half->acks.is_known && half->acks.una_psn == psn &&
+           now_ns - hole->first_ns <=
+               max_u64(EXPLAIN_SILENCE_NS, 4 * (half->clock.react_ns + half->clock.rtt_ns));
 }
 
 /* Whether it may be the first copy, which comes late: nothing says that it was sent again, nor how soon
@@ -303,8 +304,8 @@ static bool may_be_late(const struct explain_half *half, const struct explain_ho
                         const struct explain_comeback *c)
 {
     return c->before ? hole->filled_ns && c->before->number > hole->first_number
-                     : !c->is_proved && !half->react_ns &&
-                           !(half->rtt_ns && explain_weather_is_calm(half->weather));
+                     : !c->is_proved && !half->clock.react_ns &&
+                           !(half->clock.rtt_ns && explain_weather_is_calm(half->weather));
 }
 
 bool explain_selective_tell(struct explain_half *half, const struct explain_packet *packet,
@@ -317,7 +318,8 @@ bool explain_selective_tell(struct explain_half *half, const struct explain_pack
     if (!hole)
         return false;
     uint64_t since_ns = is_in_flight(half, hole->newest_ns, now_ns) ? hole->first_ns : hole->newest_ns;
-    bool is_prompt = now_ns - since_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+    bool is_prompt =
+        now_ns - since_ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (half->clock.react_ns + half->clock.rtt_ns));
     enum explain_fit timer = explain_fit_of_timer(half, why->silence_ns, now_ns);
     if (hole->is_head &&
         ((!is_prompt && timer == EXPLAIN_FIT_WELL) || comeback->nak_number > hole->first_number))

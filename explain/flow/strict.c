@@ -71,7 +71,7 @@ static void judge_bth(const struct explain_packet *packet, struct explain_meanin
         break_rule(m, "ROCE-UC-1", "UC asks for an ACK, which it never gets");
     if (pkt->bth.pad_count && (flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) || !pkt->payload_bytes))
         break_rule(m, "ROCE-HDR-3", "padding where the payload has none");
-    for (uint32_t i = 0; i < pkt->bth.pad_count && !packet->is_cut; i++)
+    for (uint32_t i = 0; i < pkt->bth.pad_count && !packet->cut.is_end; i++)
         if (pkt->payload[pkt->payload_bytes + i]) {
             break_rule(m, "ROCE-HDR-3", "the pad bytes are not 0");
             return;

@@ -78,12 +78,12 @@ static void judge_repeat(const struct explain_half *half, const struct roce_pkt 
 static void judge_length(const struct explain_half *half, const struct roce_pkt *pkt,
                          struct explain_meaning *m)
 {
-    uint64_t bytes = half->open_bytes + pkt->payload_bytes;
-    if (!half->is_open || !half->open_total)
+    uint64_t bytes = half->message.bytes + pkt->payload_bytes;
+    if (!half->message.is_open || !half->message.total)
         return;
-    if (bytes > half->open_total || (pkt->op->flags & ROCE_PKT_LAST && bytes != half->open_total))
+    if (bytes > half->message.total || (pkt->op->flags & ROCE_PKT_LAST && bytes != half->message.total))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-OPC-4", 0, 0,
-                       "%" PRIu64 " bytes so far, where DMALen says %" PRIu64, bytes, half->open_total);
+                       "%" PRIu64 " bytes so far, where DMALen says %" PRIu64, bytes, half->message.total);
 }
 
 void explain_strict_request(struct explain_pair *pair, unsigned direction,
@@ -91,15 +91,15 @@ void explain_strict_request(struct explain_pair *pair, unsigned direction,
 {
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
-    bool is_next = half->has_requests && !half->is_guessed && pkt->bth.psn == half->next_psn;
+    bool is_next = half->asks.has_any && !half->asks.is_guessed && pkt->bth.psn == half->asks.next_psn;
     judge_port(pair, direction, packet, is_next, m);
     judge_pmtu(half, pkt, m);
-    if (half->has_requests && !is_next && explain_service(pkt) != ROCE_SERVICE_UC)
+    if (half->asks.has_any && !is_next && explain_service(pkt) != ROCE_SERVICE_UC)
         judge_repeat(half, pkt, m);
     const struct explain_sent *before = explain_sent_find(half, roce_psn_add(pkt->bth.psn, ROCE_PSN_MASK));
     if (before && !before->is_unchecked)
         judge_opcode(before, pkt, m);
-    if (is_next && !half->gap.number && !pair->shown.retransmissions[direction])
+    if (is_next && !half->capture.gap.number && !pair->shown.retransmissions[direction])
         judge_length(half, pkt, m);
 }
 
@@ -108,24 +108,24 @@ void explain_strict_request(struct explain_pair *pair, unsigned direction,
 /* Where the count stood before the capture is one of strict_msn .. strict_msn + msn_room. */
 static void begin_count(struct explain_half *half, uint32_t low, uint32_t high)
 {
-    half->has_strict_msn = true;
-    half->strict_msn = low;
-    half->msn_room = (high - low) & ROCE_PSN_MASK;
-    half->msn_proofs = 0;
+    half->strict.is_begun = true;
+    half->strict.msn = low;
+    half->strict.room = (high - low) & ROCE_PSN_MASK;
+    half->strict.proofs = 0;
 }
 
 /* An ACK narrows that: nothing is left when it is wrong. Answers that are given again have all the newest
  * count, so that one with the count of that before proves nothing. */
 static bool narrow(struct explain_half *half, uint32_t low, uint32_t high, bool is_newer)
 {
-    uint32_t old_high = roce_psn_add(half->strict_msn, half->msn_room);
-    uint32_t from = roce_psn_diff(low, half->strict_msn) > 0 ? low : half->strict_msn;
+    uint32_t old_high = roce_psn_add(half->strict.msn, half->strict.room);
+    uint32_t from = roce_psn_diff(low, half->strict.msn) > 0 ? low : half->strict.msn;
     uint32_t to = roce_psn_diff(high, old_high) < 0 ? high : old_high;
     if (roce_psn_diff(to, from) < 0)
         return false;
-    half->strict_msn = from;
-    half->msn_room = (to - from) & ROCE_PSN_MASK;
-    half->msn_proofs += is_newer;
+    half->strict.msn = from;
+    half->strict.room = (to - from) & ROCE_PSN_MASK;
+    half->strict.proofs += is_newer;
     return true;
 }
 
@@ -134,9 +134,9 @@ static bool narrow(struct explain_half *half, uint32_t low, uint32_t high, bool 
  * before, and others behind them: their answers have the newest count. */
 static bool is_count_known(const struct explain_half *half)
 {
-    return half->msn_proofs >= MSN_PROOFS ||
-           (roce_psn_diff(half->strict_msn, 0) <= 0 &&
-            roce_psn_diff(roce_psn_add(half->strict_msn, half->msn_room), 0) >= 0);
+    return half->strict.proofs >= MSN_PROOFS ||
+           (roce_psn_diff(half->strict.msn, 0) <= 0 &&
+            roce_psn_diff(roce_psn_add(half->strict.msn, half->strict.room), 0) >= 0);
 }
 
 /* An ACK counts the messages that were completed: at least those that it acknowledges, at most those that
@@ -145,19 +145,20 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
                       const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
-    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead ||
-        half->recovery || half->has_ghosts)
+    if (half->capture.gap.number || pair->shown.retransmissions[!direction] || !s || half->acks.is_dead ||
+        half->recovery || half->capture.has_ghosts)
         return;
     bool ends = roce_opcodes[s->opcode].flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     uint32_t completed = (uint32_t)(s->message - !ends) & ROCE_PSN_MASK;
     uint32_t high = (pkt->aeth.msn - completed) & ROCE_PSN_MASK;
-    uint32_t begun = (uint32_t)(half->messages - s->message) + !ends, low = (high - begun) & ROCE_PSN_MASK;
-    if (!half->has_strict_msn) {
+    uint32_t begun = (uint32_t)(half->message.count - s->message) + !ends,
+             low = (high - begun) & ROCE_PSN_MASK;
+    if (!half->strict.is_begun) {
         begin_count(half, low, high);
         return;
     }
-    uint32_t expected = roce_psn_add(half->strict_msn, completed);
-    if (narrow(half, low, high, pkt->aeth.msn != half->newest_msn))
+    uint32_t expected = roce_psn_add(half->strict.msn, completed);
+    if (narrow(half, low, high, pkt->aeth.msn != half->msn.newest))
         return;
     if (is_count_known(half))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RS-50", 0, s->number,

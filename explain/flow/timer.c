@@ -36,10 +36,10 @@ bool explain_is_alike(uint64_t a_ns, uint64_t b_ns)
 const struct explain_silence *explain_usual_silence(const struct explain_half *half)
 {
     const struct explain_recovery *r = half->recovery;
-    const struct explain_silence *best = &r->silences[0];
+    const struct explain_silence *best = &r->silences.kept[0];
     for (unsigned i = 1; i < EXPLAIN_SILENCES_MAX; i++)
-        if (r->silences[i].count > best->count)
-            best = &r->silences[i];
+        if (r->silences.kept[i].count > best->count)
+            best = &r->silences.kept[i];
     return best;
 }
 
@@ -53,7 +53,7 @@ uint64_t explain_known_timeout(const struct explain_half *half)
 
 void explain_learn_silence(struct explain_half *half, uint64_t ns)
 {
-    struct explain_silence *silences = half->recovery->silences, *least = &silences[0];
+    struct explain_silence *silences = half->recovery->silences.kept, *least = &silences[0];
     for (unsigned i = 0; i < EXPLAIN_SILENCES_MAX; i++) {
         struct explain_silence *s = &silences[i];
         if (s->count && explain_is_alike(s->ns, ns)) {
@@ -85,14 +85,14 @@ static bool is_agreed(const struct explain_half *half, uint64_t ns)
 /* For most of the silence no answer came. */
 static bool is_still(const struct explain_half *half, uint64_t ns, uint64_t now_ns)
 {
-    return half->answer_ns <= now_ns && now_ns - half->answer_ns >= ns - ns / 4;
+    return half->acks.newest_ns <= now_ns && now_ns - half->acks.newest_ns >= ns - ns / 4;
 }
 
 enum explain_fit explain_fit_of_timer(const struct explain_half *half, uint64_t ns, uint64_t now_ns)
 {
     const struct explain_silence *usual = explain_usual_silence(half);
-    uint64_t least_ns = max_u64(EXPLAIN_SILENCE_NS, SILENCE_RTT * half->rtt_ns);
-    bool is_in_row = half->recovery->timeouts_in_row;
+    uint64_t least_ns = max_u64(EXPLAIN_SILENCE_NS, SILENCE_RTT * half->clock.rtt_ns);
+    bool is_in_row = half->recovery->silences.in_row;
     if (ns < EXPLAIN_SILENCE_NS && !half->timer.agreed_ns)
         return EXPLAIN_FIT_NOT; /* of silences that are alike each may be shorter than the one before */
     if (usual->count && is_multiple(ns, usual->ns, is_in_row))
@@ -132,14 +132,14 @@ uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t n
 {
     struct explain_recovery *r = half->recovery;
     const struct explain_sent *before = explain_sent_find(half, roce_psn_add(psn, ROCE_PSN_MASK));
-    bool is_quiet = explain_weather_is_quiet(half->weather) && !half->is_holey && !half->selective;
+    bool is_quiet = explain_weather_is_quiet(half->weather) && !half->capture.is_holey && !half->selective;
     if (!is_quiet || !before || !before->is_answered || now_ns <= before->time_ns)
         return 0; /* where packets are lost, late or acknowledged selectively, other reasons are as good */
     uint64_t ns = now_ns - before->time_ns, known_ns = explain_known_timeout(half);
-    bool is_known =
-        (known_ns && explain_is_alike(ns, known_ns)) || (r->stale_ns && explain_is_alike(ns, r->stale_ns));
+    bool is_known = (known_ns && explain_is_alike(ns, known_ns)) ||
+                    (r->silences.stale_ns && explain_is_alike(ns, r->silences.stale_ns));
     if (is_known || is_code(ns))
-        r->stale_ns = ns;
+        r->silences.stale_ns = ns;
     return is_known ? before->number : 0;
 }
 

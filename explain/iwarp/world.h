@@ -62,26 +62,36 @@ struct iwarp_seen {
     bool has_ip_id;
 };
 
-/* What one side sends. */
-struct iwarp_half {
-    struct explain_stream stream;
-    bool is_heard;   /* a segment of it was seen: the capture may have one direction alone */
-    bool has_frame;  /* its MPA frame is behind the reader: what follows are FPDUs */
-    bool is_lost;    /* where the next FPDU begins is not known */
+/* The FPDUs of one side, as far as they are found in its stream. */
+struct iwarp_framing {
+    bool has_begun;  /* its MPA frame is behind the reader: what follows are FPDUs */
+    bool is_lost;    /* the begin of the next FPDU is not known */
     bool is_trusted; /* the place of the FPDUs is sure */
     bool has_markers;
-    bool is_holey;     /* the capture lacks bytes of it: what is missing may explain what seems wrong */
     uint64_t origin;   /* the first position behind the MPA frame: markers count from here */
     uint64_t tried;    /* while lost: no FPDU begins before it */
     uint64_t begun_at; /* the newest FPDU that was told of when it began; UINT64_MAX: none */
+};
+
+/* The Reads and atomics of one side that have no answer. */
+struct iwarp_asks {
+    struct iwarp_asked *list; /* a ring of IWARP_ASKED_MAX, in the order of the requests; NULL: none was */
+    uint32_t first, count;
+    bool has_forgotten;
+};
+
+/* What one side sends. */
+struct iwarp_half {
+    struct explain_stream stream;
+    struct iwarp_framing framing;
+    bool is_heard; /* a segment of it was seen: the capture may have one direction alone */
+    bool is_holey; /* the capture lacks bytes of it: these may explain what seems wrong */
     struct iwarp_mpa_frame frame;
     struct iwarp_mpa_enhanced enhanced; /* zero where there is none */
     uint64_t frame_number;              /* of the packet that completes it */
     struct iwarp_order order[IWARP_QN_COUNT];
     struct iwarp_open write, response;
-    struct iwarp_asked *asked; /* a ring of IWARP_ASKED_MAX, in the order of the requests; NULL: none was */
-    uint32_t asked_first, asked_count;
-    bool has_forgotten_asked;
+    struct iwarp_asks asked;
     struct iwarp_sent *sent; /* a ring of IWARP_SENT_MAX, in their order; NULL: none was */
     uint32_t sent_first, sent_count;
     uint64_t terminate_number;              /* of the packet with its Terminate; 0: none */

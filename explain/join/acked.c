@@ -42,8 +42,8 @@ static bool open_inquiry(struct inquiry *q)
         return false;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct join_packet *p = &s->packets[i];
-        bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
-        if (is_missing && p->other == JOIN_NONE && p->role == JOIN_SEGMENT && p->end != p->psn &&
+        bool is_missing = p->fate.kind == EXPLAIN_FATE_LOST || p->fate.kind == EXPLAIN_FATE_OUTSIDE;
+        if (is_missing && p->match.other == JOIN_NONE && p->role == JOIN_SEGMENT && p->tcp.end != p->psn &&
             q->j->lanes[p->lane].from == (int)q->from)
             q->doubtful[q->count++] = (struct join_doubtful){
                 .packet = i, .next = JOIN_NONE, .time_ns = join_time_ns(q->j, q->from, p->time_ns)};
@@ -55,7 +55,7 @@ static bool open_inquiry(struct inquiry *q)
 static uint32_t common_bytes(const struct join_packet *a, const struct join_packet *b)
 {
     uint32_t first = (int32_t)(a->psn - b->psn) > 0 ? a->psn : b->psn;
-    uint32_t end = (int32_t)(a->end - b->end) < 0 ? a->end : b->end;
+    uint32_t end = (int32_t)(a->tcp.end - b->tcp.end) < 0 ? a->tcp.end : b->tcp.end;
     return (int32_t)(end - first) > 0 ? end - first : 0;
 }
 
@@ -79,7 +79,7 @@ static void ask(struct inquiry *q, uint32_t d)
     struct join_packet *p = &q->j->side[q->from].packets[q->doubtful[d].packet];
     struct waiting *w = &q->waiting[p->stream - q->j->side[q->from].tcp_streams];
     p->is_again |= note_again(q, w, p);
-    if (w->has_ack && (int32_t)(w->ack - p->end) >= 0)
+    if (w->has_ack && (int32_t)(w->ack - p->tcp.end) >= 0)
         return;
     join_waiting_put(&w->doubtful, q->doubtful, d);
 }
@@ -87,7 +87,7 @@ static void ask(struct inquiry *q, uint32_t d)
 /* A segment leaves that came. */
 static void leave(const struct inquiry *q, const struct join_packet *p)
 {
-    if (p->role == JOIN_SEGMENT && p->other != JOIN_NONE && p->end != p->psn &&
+    if (p->role == JOIN_SEGMENT && p->match.other != JOIN_NONE && p->tcp.end != p->psn &&
         q->j->lanes[p->lane].from == (int)q->from)
         note_again(q, &q->waiting[p->stream - q->j->side[q->from].tcp_streams], p);
 }
@@ -96,17 +96,17 @@ static void leave(const struct inquiry *q, const struct join_packet *p)
 static void miss(const struct inquiry *q, struct join_packet *p, uint32_t answer, uint64_t now_ns)
 {
     const struct join_side *here = &q->j->side[q->from];
-    if (p->fate != EXPLAIN_FATE_LOST)
+    if (p->fate.kind != EXPLAIN_FATE_LOST)
         return;
     /* a copy that left when the capture there was over may have come, too */
     if (p->is_again || now_ns > join_time_ns(q->j, q->from, here->last_ns)) {
         join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
         return;
     }
-    p->fate = EXPLAIN_FATE_MISSED_THERE;
-    p->sure = EXPLAIN_SURE_SHOWN;
-    p->proof = answer;
-    p->says = JOIN_SAYS_COVERS;
+    p->fate.kind = EXPLAIN_FATE_MISSED_THERE;
+    p->fate.sure = EXPLAIN_SURE_SHOWN;
+    p->fate.proof = answer;
+    p->fate.says = JOIN_SAYS_COVERS;
 }
 
 /* What `answer` says of a segment that waits; true: it need not wait any more. */
@@ -116,17 +116,17 @@ static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t 
     struct join_packet *p = &q->j->side[q->from].packets[d->packet];
     const struct join_packet *by = &q->j->side[!q->from].packets[answer];
     uint64_t now_ns = join_time_ns(q->j, !q->from, by->time_ns);
-    if ((int32_t)(by->ack - p->end) >= 0) {
+    if ((int32_t)(by->tcp.ack - p->tcp.end) >= 0) {
         miss(q, p, answer, now_ns);
         return true;
     }
     bool is_late = now_ns >= d->time_ns + (uint64_t)q->j->longest_ns[q->from];
-    bool is_missing = by->ack == p->psn && w->came > d->packet + 1 && is_late;
-    if (!is_missing || p->fate != EXPLAIN_FATE_LOST)
+    bool is_missing = by->tcp.ack == p->psn && w->came > d->packet + 1 && is_late;
+    if (!is_missing || p->fate.kind != EXPLAIN_FATE_LOST)
         return is_missing;
-    p->sure = p->is_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
-    p->proof = answer;
-    p->says = JOIN_SAYS_ASKS;
+    p->fate.sure = p->is_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+    p->fate.proof = answer;
+    p->fate.says = JOIN_SAYS_ASKS;
     return true;
 }
 
@@ -139,7 +139,7 @@ static void settle(struct inquiry *q, struct waiting *w, uint32_t packet, bool i
         struct join_doubtful *d = &q->doubtful[i];
         const struct join_packet *p = packet_of(q, d);
         d->bytes += is_answer ? 0 : common_bytes(p, by);
-        bool is_done = is_answer ? conclude(q, d, packet, w) : d->bytes >= p->end - p->psn;
+        bool is_done = is_answer ? conclude(q, d, packet, w) : d->bytes >= p->tcp.end - p->psn;
         if (!is_done) {
             before = i;
             continue;
@@ -157,13 +157,13 @@ static void hear(struct inquiry *q, uint32_t i)
     uint32_t way = p->stream - q->j->side[!q->from].tcp_streams;
     bool is_answer = q->j->lanes[p->lane].from != (int)q->from;
     struct waiting *w = &q->waiting[is_answer ? way ^ 1 : way];
-    if (!is_answer && p->other != JOIN_NONE && !p->is_copy && p->end != p->psn)
-        w->came = max_u32(w->came, p->other + 1);
-    if (is_answer ? p->has_ack : p->end != p->psn)
+    if (!is_answer && p->match.other != JOIN_NONE && !p->match.is_copy && p->tcp.end != p->psn)
+        w->came = max_u32(w->came, p->match.other + 1);
+    if (is_answer ? p->tcp.has_ack : p->tcp.end != p->psn)
         settle(q, w, i, is_answer);
-    if (is_answer && p->has_ack) {
+    if (is_answer && p->tcp.has_ack) {
         w->has_ack = true;
-        w->ack = p->ack;
+        w->ack = p->tcp.ack;
     }
 }
 

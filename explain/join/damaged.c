@@ -31,13 +31,13 @@ static bool list_missing(const struct explain_join *j, unsigned side, struct all
     const struct join_side *s = &j->side[side];
     m->count = 0;
     for (uint32_t i = 0; i < s->count; i++)
-        m->count += s->packets[i].other == JOIN_NONE && j->lanes[s->packets[i].lane].from == (int)side;
+        m->count += s->packets[i].match.other == JOIN_NONE && j->lanes[s->packets[i].lane].from == (int)side;
     m->at = malloc(((size_t)m->count + 1) * sizeof *m->at);
     if (!m->at)
         return false;
     m->count = 0;
     for (uint32_t i = 0; i < s->count; i++)
-        if (s->packets[i].other == JOIN_NONE && j->lanes[s->packets[i].lane].from == (int)side)
+        if (s->packets[i].match.other == JOIN_NONE && j->lanes[s->packets[i].lane].from == (int)side)
             m->at[m->count++] = (struct missing){i, join_time_ns(j, side, s->packets[i].time_ns)};
     qsort(m->at, m->count, sizeof *m->at, by_time);
     return true;
@@ -78,7 +78,7 @@ static uint32_t most_like(const struct explain_join *j, unsigned from, const str
     uint32_t at = first_from(m, since_ns);
     for (uint32_t i = at; i < m->count && i - at < LOOK_MAX && m->at[i].time_ns <= now_ns; i++) {
         const struct join_packet *sent = &j->side[from].packets[m->at[i].packet];
-        unsigned like = sent->other == JOIN_NONE ? likeness(j, sent, came) : 0;
+        unsigned like = sent->match.other == JOIN_NONE ? likeness(j, sent, came) : 0;
         if (like > most) {
             most = like;
             best = m->at[i].packet;
@@ -95,13 +95,13 @@ static void doubt(struct explain_join *j, unsigned from, const struct all_missin
              since_ns = now_ns - (uint64_t)j->patience_ns[from];
     uint32_t at = first_from(m, since_ns);
     for (uint32_t i = at; i < m->count && i - at < LOOK_MAX && m->at[i].time_ns <= now_ns; i++)
-        j->side[from].packets[m->at[i].packet].is_doubted = true;
+        j->side[from].packets[m->at[i].packet].match.is_doubted = true;
 }
 
 /* Whether it was recorded at the end of `side` but did not begin there: its addresses may be wrong. */
 static bool may_have_come(const struct explain_join *j, unsigned side, const struct join_packet *p)
 {
-    return p->is_damaged && p->other == JOIN_NONE && j->lanes[p->lane].from != (int)side;
+    return p->captured.is_damaged && p->match.other == JOIN_NONE && j->lanes[p->lane].from != (int)side;
 }
 
 static void find_damaged(struct explain_join *j, unsigned from, const struct all_missing *m)
@@ -117,10 +117,10 @@ static void find_damaged(struct explain_join *j, unsigned from, const struct all
             continue;
         }
         struct join_packet *sent = &j->side[from].packets[found];
-        sent->other = i;
-        came->other = found;
-        sent->fate = came->fate = EXPLAIN_FATE_DAMAGED;
-        sent->sure = came->sure = EXPLAIN_SURE_LIKELY;
+        sent->match.other = i;
+        came->match.other = found;
+        sent->fate.kind = came->fate.kind = EXPLAIN_FATE_DAMAGED;
+        sent->fate.sure = came->fate.sure = EXPLAIN_SURE_LIKELY;
         came->lane = sent->lane;
     }
 }

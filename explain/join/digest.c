@@ -75,7 +75,7 @@ static int digest(struct explain_join *j, const struct explain_packet *p, struct
     if (k->lane == JOIN_NONE)
         return -ENOMEM;
     k->key = hash_word(j->lanes[k->lane].key, k->ip_id);
-    k->is_damaged = p->verdict != ROCE_RX_TAKEN;
+    k->captured.is_damaged = p->verdict != ROCE_RX_TAKEN;
     if (bth)
         take_bth(p, bth, k);
     else
@@ -128,7 +128,8 @@ void join_learn(struct explain_join *j)
     for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *k = &j->side[side].packets[i];
-            bool is_bare = k->role == JOIN_SEGMENT && k->end == k->psn && k->ip_id == 0; /* as a SYN has it */
+            bool is_bare =
+                k->role == JOIN_SEGMENT && k->tcp.end == k->psn && k->ip_id == 0; /* as a SYN has it */
             if (!is_bare)
                 learn_id(&j->lanes[k->lane], side, k->ip_id);
             j->lanes[k->lane].last_ns[side] = max_u64(j->lanes[k->lane].last_ns[side], k->time_ns);
@@ -205,14 +206,14 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
     *k = (struct join_packet){.time_ns = p->time_ns,
                               .record = (uint32_t)p->number,
                               .train_packet = (uint8_t)p->train.packet,
-                              .other = JOIN_NONE,
-                              .proof = JOIN_NONE};
+                              .match.other = JOIN_NONE,
+                              .fate.proof = JOIN_NONE};
     k->seen = seen_of(&m);
     if (is_tcp) {
-        k->is_cut = segment.captured < segment.len_bytes;
+        k->captured.is_cut = segment.captured < segment.len_bytes;
         return join_digest_segment(j, p, &segment, &m, k);
     }
-    k->is_cut = p->is_cut;
+    k->captured.is_cut = p->cut.is_end;
     err = digest(j, p, k);
     return err ? err : place(s, &m, k);
 }

@@ -53,11 +53,11 @@ static void judge_sent(struct explain_join *j, unsigned from, struct join_packet
     uint64_t left_ns = join_time_ns(j, from, p->time_ns);
     uint64_t first_ns = join_since_ns(j, from, p), last_ns = join_time_ns(j, !from, there->last_ns);
     bool is_inside = left_ns >= first_ns && left_ns + (uint64_t)j->patience_ns[from] <= last_ns;
-    p->fate = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
+    p->fate.kind = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
     bool is_at_the_edge = left_ns <= last_ns && left_ns + (uint64_t)j->patience_ns[from] >= first_ns;
-    p->sure = is_inside || p->equal || is_at_the_edge ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+    p->fate.sure = is_inside || p->match.equal || is_at_the_edge ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
     /* of equal packets another may have been taken for it */
-    if (!is_inside && is_at_the_edge && p->equal)
+    if (!is_inside && is_at_the_edge && p->match.equal)
         join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
 }
 
@@ -67,19 +67,20 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
     uint64_t came_ns = join_time_ns(j, !from, p->time_ns);
     uint64_t first_ns = join_since_ns(j, !from, p), last_ns = join_time_ns(j, from, here->last_ns);
     bool is_inside = came_ns >= first_ns + (uint64_t)j->patience_ns[from] && came_ns <= last_ns;
-    p->sure = EXPLAIN_SURE_SHOWN;
-    if (p->is_damaged) {
-        p->fate = EXPLAIN_FATE_DAMAGED;
-        p->sure = EXPLAIN_SURE_LIKELY;
+    p->fate.sure = EXPLAIN_SURE_SHOWN;
+    if (p->captured.is_damaged) {
+        p->fate.kind = EXPLAIN_FATE_DAMAGED;
+        p->fate.sure = EXPLAIN_SURE_LIKELY;
     } else if (is_inside) {
-        p->fate = EXPLAIN_FATE_MISSED_HERE;
-        if (p->is_doubted || p->equal)
+        p->fate.kind = EXPLAIN_FATE_MISSED_HERE;
+        if (p->match.is_doubted || p->match.equal)
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
-        else if (!p->icrc || p->is_changed) /* another packet may have become it: nothing vouches for it */
+        else if (!p->icrc ||
+                 p->tcp.is_changed) /* another packet may have become it: nothing vouches for it */
             join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
     } else {
-        p->fate = EXPLAIN_FATE_OUTSIDE;
-        p->sure = EXPLAIN_SURE_LIKELY;
+        p->fate.kind = EXPLAIN_FATE_OUTSIDE;
+        p->fate.sure = EXPLAIN_SURE_LIKELY;
     }
 }
 
@@ -87,9 +88,10 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
 {
     int from = j->lanes[p->lane].from;
     if (from < 0) {
-        p->fate = p->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
-        p->sure = p->is_damaged || !join_has_content(j, p) ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
-        if (!p->is_damaged && j->lanes[p->lane].packets[!side])
+        p->fate.kind = p->captured.is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
+        p->fate.sure =
+            p->captured.is_damaged || !join_has_content(j, p) ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        if (!p->captured.is_damaged && j->lanes[p->lane].packets[!side])
             join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
     } else if (from == (int)side) {
         judge_sent(j, side, p);
@@ -105,8 +107,8 @@ static uint32_t missed_of(const struct explain_join *j, unsigned from, bool is_p
     uint32_t missed = 0;
     for (uint32_t i = 0; i < there->count; i++) {
         const struct join_packet *p = &there->packets[i];
-        missed += p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_MISSED_HERE &&
-                  (is_perhaps || p->sure != EXPLAIN_SURE_UNKNOWN);
+        missed += p->match.other == JOIN_NONE && p->fate.kind == EXPLAIN_FATE_MISSED_HERE &&
+                  (is_perhaps || p->fate.sure != EXPLAIN_SURE_UNKNOWN);
     }
     return missed;
 }
@@ -120,7 +122,7 @@ static void judge_copies(struct explain_join *j, unsigned from)
     uint32_t missed = missed_of(j, from, true);
     for (uint32_t i = 0; i < there->count; i++) {
         struct join_packet *p = &there->packets[i];
-        if (!p->is_copy || p->sure == EXPLAIN_SURE_SHOWN || j->lanes[p->lane].from != (int)from)
+        if (!p->match.is_copy || p->fate.sure == EXPLAIN_SURE_SHOWN || j->lanes[p->lane].from != (int)from)
             continue;
         uint64_t came_ns = join_time_ns(j, !from, p->time_ns), first_ns = join_since_ns(j, !from, p);
         if (came_ns < first_ns + (uint64_t)j->patience_ns[from] || came_ns > last_ns)
@@ -140,8 +142,8 @@ static bool list_doubtful(struct inquiry *q)
     q->doubtful = malloc(((size_t)s->count + 1) * sizeof *q->doubtful);
     for (uint32_t i = 0; i < s->count && q->doubtful; i++) {
         const struct join_packet *p = &s->packets[i];
-        bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
-        if (is_missing && p->other == JOIN_NONE && p->role == JOIN_REQUEST && p->stream > 1)
+        bool is_missing = p->fate.kind == EXPLAIN_FATE_LOST || p->fate.kind == EXPLAIN_FATE_OUTSIDE;
+        if (is_missing && p->match.other == JOIN_NONE && p->role == JOIN_REQUEST && p->stream > 1)
             q->doubtful[q->count++] = (struct join_doubtful){
                 .packet = i, .next = JOIN_NONE, .time_ns = join_time_ns(q->j, q->from, p->time_ns)};
     }
@@ -179,8 +181,9 @@ static bool map_streams(struct inquiry *q)
         return false;
     for (uint32_t i = 0; i < here->count; i++) {
         const struct join_packet *p = &here->packets[i];
-        if (p->other != JOIN_NONE && !p->is_copy && p->stream > 1 && there->packets[p->other].stream)
-            pair_streams(q, p->stream, there->packets[p->other].stream);
+        if (p->match.other != JOIN_NONE && !p->match.is_copy && p->stream > 1 &&
+            there->packets[p->match.other].stream)
+            pair_streams(q, p->stream, there->packets[p->match.other].stream);
     }
     return true;
 }
@@ -199,7 +202,7 @@ static void ask(struct inquiry *q, uint32_t d)
     if (!a->covered || !is_newer(p->psn, a->covered) || !is_newer(p->psn, a->arrived))
         p->is_again = true;
     if (a->nak && roce_psn_diff(p->psn, a->nak & ROCE_PSN_MASK) > 0)
-        p->is_doubted = true;
+        p->match.is_doubted = true;
     for (uint32_t i = a->doubtful.first, n = a->doubtful.count; n--; i = q->doubtful[i].next) {
         struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
         if (before->psn == p->psn)
@@ -232,30 +235,30 @@ static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t 
     bool was_again = p->is_again;
     switch (tell(by, p)) {
     case TALE_NONE:
-        p->is_doubted |=
+        p->match.is_doubted |=
             by->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ; /* if it came, it was dropped: out of order */
         return false;
     case TALE_ARRIVED:
-        if (p->fate != EXPLAIN_FATE_LOST)
+        if (p->fate.kind != EXPLAIN_FATE_LOST)
             return true;
         /* a copy that left when the capture there was over may have come, too */
-        if (!p->is_again && !p->is_doubted && now_ns <= join_time_ns(q->j, q->from, here->last_ns)) {
-            p->fate = EXPLAIN_FATE_MISSED_THERE;
-            p->sure = q->asked[p->stream].is_mixed ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
-            p->proof = answer;
-            p->says = JOIN_SAYS_COVERS;
+        if (!p->is_again && !p->match.is_doubted && now_ns <= join_time_ns(q->j, q->from, here->last_ns)) {
+            p->fate.kind = EXPLAIN_FATE_MISSED_THERE;
+            p->fate.sure = q->asked[p->stream].is_mixed ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+            p->fate.proof = answer;
+            p->fate.says = JOIN_SAYS_COVERS;
         }
         return true;
     case TALE_MISSING:
         p->is_again = true; /* what covers it from now on may be for another copy */
         if (now_ns < d->time_ns + (uint64_t)q->j->longest_ns[q->from])
             return false;
-        if (p->fate != EXPLAIN_FATE_LOST)
+        if (p->fate.kind != EXPLAIN_FATE_LOST)
             return true;
-        p->sure = p->is_doubted || was_again || q->asked[p->stream].is_mixed ? EXPLAIN_SURE_LIKELY
-                                                                             : EXPLAIN_SURE_SHOWN;
-        p->proof = answer;
-        p->says = JOIN_SAYS_ASKS;
+        p->fate.sure = p->match.is_doubted || was_again || q->asked[p->stream].is_mixed ? EXPLAIN_SURE_LIKELY
+                                                                                        : EXPLAIN_SURE_SHOWN;
+        p->fate.proof = answer;
+        p->fate.says = JOIN_SAYS_ASKS;
         return true;
     }
     return false;
@@ -281,7 +284,7 @@ static void settle(struct inquiry *q, struct asked *a, uint32_t packet, bool is_
 static void hear(struct inquiry *q, uint32_t i)
 {
     const struct join_packet *p = &q->j->side[!q->from].packets[i];
-    if (p->stream < 2 || p->is_damaged || p->is_copy)
+    if (p->stream < 2 || p->captured.is_damaged || p->match.is_copy)
         return;
     bool is_answer = p->role == JOIN_ANSWER;
     uint32_t stream = q->twin[is_answer ? p->stream ^ 1 : p->stream];
@@ -307,7 +310,7 @@ static void hear(struct inquiry *q, uint32_t i)
 static void leave(struct inquiry *q, const struct join_packet *p)
 {
     const struct join_side *here = &q->j->side[q->from];
-    if (p->stream < 2 || p->role != JOIN_REQUEST || p->other == JOIN_NONE)
+    if (p->stream < 2 || p->role != JOIN_REQUEST || p->match.other == JOIN_NONE)
         return;
     const struct asked *a = &q->asked[p->stream];
     for (uint32_t i = a->doubtful.first, n = a->doubtful.count; n--; i = q->doubtful[i].next) {
@@ -335,7 +338,8 @@ static uint32_t count_common(const struct explain_join *j, unsigned from)
     const struct join_side *here = &j->side[from];
     uint32_t common = 0;
     for (uint32_t i = 0; i < here->count && common < WHOLE_LEAST; i++)
-        common += here->packets[i].other != JOIN_NONE && j->lanes[here->packets[i].lane].from == (int)from;
+        common +=
+            here->packets[i].match.other != JOIN_NONE && j->lanes[here->packets[i].lane].from == (int)from;
     return common;
 }
 
@@ -371,20 +375,22 @@ static void doubt_losses(struct explain_join *j, unsigned from)
     bool is_missing_here = missed_of(j, from, true);
     uint32_t missed = missed_of(j, !from, false);
     for (uint32_t i = 0; i < here->count; i++)
-        missed += here->packets[i].other == JOIN_NONE && here->packets[i].fate == EXPLAIN_FATE_MISSED_THERE;
+        missed += here->packets[i].match.other == JOIN_NONE &&
+                  here->packets[i].fate.kind == EXPLAIN_FATE_MISSED_THERE;
     for (uint32_t i = 0; i < here->count; i++) {
         struct join_packet *p = &here->packets[i];
         bool is_missed = missed || has_no_qps(j, !from, p);
-        if (p->other != JOIN_NONE)
+        if (p->match.other != JOIN_NONE)
             continue;
-        if (p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_SHOWN && is_over_before(j, from, p))
-            p->sure = EXPLAIN_SURE_LIKELY;
+        if (p->fate.kind == EXPLAIN_FATE_LOST && p->fate.sure == EXPLAIN_SURE_SHOWN &&
+            is_over_before(j, from, p))
+            p->fate.sure = EXPLAIN_SURE_LIKELY;
         if (!is_missed && is_whole)
             continue;
-        if ((p->fate == EXPLAIN_FATE_MISSED_THERE && is_missing_here) ||
-            (p->fate == EXPLAIN_FATE_LOST && p->proof != JOIN_NONE))
-            p->sure = EXPLAIN_SURE_LIKELY;
-        else if (is_missed && p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
+        if ((p->fate.kind == EXPLAIN_FATE_MISSED_THERE && is_missing_here) ||
+            (p->fate.kind == EXPLAIN_FATE_LOST && p->fate.proof != JOIN_NONE))
+            p->fate.sure = EXPLAIN_SURE_LIKELY;
+        else if (is_missed && p->fate.kind == EXPLAIN_FATE_LOST && p->fate.sure == EXPLAIN_SURE_LIKELY)
             join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
     }
 }
@@ -405,11 +411,11 @@ static void doubt_arrivals(struct explain_join *j, unsigned from)
         return;
     for (uint32_t i = 0; i < here->count; i++) {
         struct join_packet *p = &here->packets[i];
-        if (p->other == JOIN_NONE || p->is_copy || p->sure != EXPLAIN_SURE_SHOWN ||
+        if (p->match.other == JOIN_NONE || p->match.is_copy || p->fate.sure != EXPLAIN_SURE_SHOWN ||
             j->lanes[p->lane].from != (int)from || join_has_ids(&j->lanes[p->lane], from))
             continue;
-        if (is_repeated(here, p) || is_repeated(there, &there->packets[p->other]))
-            p->sure = there->packets[p->other].sure = EXPLAIN_SURE_LIKELY;
+        if (is_repeated(here, p) || is_repeated(there, &there->packets[p->match.other]))
+            p->fate.sure = there->packets[p->match.other].fate.sure = EXPLAIN_SURE_LIKELY;
     }
 }
 
@@ -422,7 +428,7 @@ static void doubt_edges(struct explain_join *j, unsigned from)
     uint32_t first = JOIN_NONE, last = 0;
     for (uint32_t i = 0; i < here->count; i++) {
         const struct join_packet *p = &here->packets[i];
-        if (p->other == JOIN_NONE || p->is_copy || p->sure != EXPLAIN_SURE_SHOWN ||
+        if (p->match.other == JOIN_NONE || p->match.is_copy || p->fate.sure != EXPLAIN_SURE_SHOWN ||
             j->lanes[p->lane].from != (int)from)
             continue;
         first = min_u32(first, i);
@@ -430,8 +436,9 @@ static void doubt_edges(struct explain_join *j, unsigned from)
     }
     for (uint32_t i = first; i < last && first != JOIN_NONE; i++) {
         struct join_packet *p = &here->packets[i];
-        if (p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_OUTSIDE && p->sure == EXPLAIN_SURE_LIKELY &&
-            j->lanes[p->lane].from == (int)from && join_since_ns(j, from, p) == first_ns)
+        if (p->match.other == JOIN_NONE && p->fate.kind == EXPLAIN_FATE_OUTSIDE &&
+            p->fate.sure == EXPLAIN_SURE_LIKELY && j->lanes[p->lane].from == (int)from &&
+            join_since_ns(j, from, p) == first_ns)
             join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_LOST);
     }
 }
@@ -443,11 +450,12 @@ static void leave_equals_open(struct explain_join *j, unsigned from)
     const struct join_side *here = &j->side[from];
     for (uint32_t i = 0; i < here->count; i++) {
         struct join_packet *p = &here->packets[i];
-        bool is_lost = p->fate == EXPLAIN_FATE_LOST, is_off = p->fate == EXPLAIN_FATE_OUTSIDE;
-        bool may_be_here =
-            p->equal == JOIN_EQUAL_ALONE && p->proof == JOIN_NONE && p->sure == EXPLAIN_SURE_LIKELY;
-        if (p->other == JOIN_NONE && ((is_lost && (p->is_open || may_be_here)) || (is_off && may_be_here)))
-            join_leave_open(p, (enum explain_fate)p->fate, EXPLAIN_FATE_ARRIVED);
+        bool is_lost = p->fate.kind == EXPLAIN_FATE_LOST, is_off = p->fate.kind == EXPLAIN_FATE_OUTSIDE;
+        bool may_be_here = p->match.equal == JOIN_EQUAL_ALONE && p->fate.proof == JOIN_NONE &&
+                           p->fate.sure == EXPLAIN_SURE_LIKELY;
+        if (p->match.other == JOIN_NONE &&
+            ((is_lost && (p->match.is_open || may_be_here)) || (is_off && may_be_here)))
+            join_leave_open(p, (enum explain_fate)p->fate.kind, EXPLAIN_FATE_ARRIVED);
     }
 }
 
@@ -461,13 +469,14 @@ static bool is_askew(const struct explain_join *j, unsigned from)
         const struct join_packet *p = &here->packets[i];
         bool is_ours = j->lanes[p->lane].from == (int)from && !join_has_ids(&j->lanes[p->lane], from);
         sent += is_ours;
-        lost += is_ours && p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST;
+        lost += is_ours && p->match.other == JOIN_NONE && p->fate.kind == EXPLAIN_FATE_LOST;
     }
     for (uint32_t i = 0; i < there->count; i++) {
         const struct join_packet *p = &there->packets[i];
         bool is_theirs = j->lanes[p->lane].from == (int)from && !join_has_ids(&j->lanes[p->lane], from);
-        strangers += is_theirs && p->sure != EXPLAIN_SURE_SHOWN && (p->equal || p->is_copy) &&
-                     (p->is_copy || p->other == JOIN_NONE);
+        strangers += is_theirs && p->fate.sure != EXPLAIN_SURE_SHOWN &&
+                     (p->match.equal || p->match.is_copy) &&
+                     (p->match.is_copy || p->match.other == JOIN_NONE);
     }
     return lost >= STRANGERS_LEAST && strangers >= STRANGERS_LEAST && lost >= sent / STRANGERS_SHARE &&
            strangers >= sent / STRANGERS_SHARE;
@@ -484,21 +493,21 @@ static void doubt(const struct explain_join *j, unsigned side, struct join_packe
     const struct join_lane *l = &j->lanes[p->lane];
     bool has_ids = l->from >= 0 && join_has_ids(l, (unsigned)l->from);
     bool is_guess = c->is_inconsistent || c->is_one_way || j->summary.is_either_way || l->is_guessed;
-    bool is_thinned =
-        (j->side[0].twice || j->side[1].twice) &&
-        (is_repeated(&j->side[side], p) ||
-         (p->other != JOIN_NONE && is_repeated(&j->side[!side], &j->side[!side].packets[p->other])));
+    bool is_thinned = (j->side[0].twice || j->side[1].twice) &&
+                      (is_repeated(&j->side[side], p) ||
+                       (p->match.other != JOIN_NONE &&
+                        is_repeated(&j->side[!side], &j->side[!side].packets[p->match.other])));
     bool is_by_times = !has_ids && (c->piece_count > 1 || c->strays || is_thinned);
-    bool is_strange = p->fate == EXPLAIN_FATE_COPY || p->fate == EXPLAIN_FATE_MISSED_HERE;
-    if (c->is_inconsistent && !has_ids && (is_strange || p->sure != EXPLAIN_SURE_UNKNOWN))
-        join_leave_open(p, p->fate,
-                        p->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED);
-    else if (j->is_blind && p->sure != EXPLAIN_SURE_UNKNOWN &&
-             (p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_MISSED_HERE))
-        join_leave_open(p, p->fate,
-                        p->fate == EXPLAIN_FATE_LOST ? EXPLAIN_FATE_MISSED_HERE : EXPLAIN_FATE_LOST);
-    else if (p->sure == EXPLAIN_SURE_SHOWN && (is_guess || is_by_times))
-        p->sure = EXPLAIN_SURE_LIKELY;
+    bool is_strange = p->fate.kind == EXPLAIN_FATE_COPY || p->fate.kind == EXPLAIN_FATE_MISSED_HERE;
+    if (c->is_inconsistent && !has_ids && (is_strange || p->fate.sure != EXPLAIN_SURE_UNKNOWN))
+        join_leave_open(p, p->fate.kind,
+                        p->fate.kind == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED);
+    else if (j->is_blind && p->fate.sure != EXPLAIN_SURE_UNKNOWN &&
+             (p->fate.kind == EXPLAIN_FATE_LOST || p->fate.kind == EXPLAIN_FATE_MISSED_HERE))
+        join_leave_open(p, p->fate.kind,
+                        p->fate.kind == EXPLAIN_FATE_LOST ? EXPLAIN_FATE_MISSED_HERE : EXPLAIN_FATE_LOST);
+    else if (p->fate.sure == EXPLAIN_SURE_SHOWN && (is_guess || is_by_times))
+        p->fate.sure = EXPLAIN_SURE_LIKELY;
 }
 
 static void doubt_times(struct explain_join *j)
@@ -517,8 +526,9 @@ static void doubt_equals(struct explain_join *j)
             struct join_packet *p = &j->side[side].packets[i];
             const struct join_lane *l = &j->lanes[p->lane];
             bool has_ids = l->from >= 0 && join_has_ids(l, (unsigned)l->from);
-            p->may_be_equal = p->sure == EXPLAIN_SURE_UNKNOWN && !has_ids && (p->equal || p->is_copy) &&
-                              p->fate != EXPLAIN_FATE_ARRIVED && p->or_fate != EXPLAIN_FATE_ARRIVED;
+            p->fate.may_be_equal =
+                p->fate.sure == EXPLAIN_SURE_UNKNOWN && !has_ids && (p->match.equal || p->match.is_copy) &&
+                p->fate.kind != EXPLAIN_FATE_ARRIVED && p->fate.or_kind != EXPLAIN_FATE_ARRIVED;
         }
 }
 
@@ -526,7 +536,7 @@ int join_judge(struct explain_join *j)
 {
     for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < j->side[side].count; i++)
-            if (j->side[side].packets[i].other == JOIN_NONE)
+            if (j->side[side].packets[i].match.other == JOIN_NONE)
                 judge(j, side, &j->side[side].packets[i]);
     for (unsigned from = 0; from < 2; from++) {
         judge_copies(j, from);

@@ -39,6 +39,40 @@ static inline bool join_is_of_qp(enum join_role role)
     return role == JOIN_REQUEST || role == JOIN_ANSWER;
 }
 
+/* A segment of TCP, beyond a packet. */
+struct join_tcp {
+    uint32_t end;        /* one past the last byte; equal to `psn`: no data */
+    uint32_t ack;        /* with has_ack: its sender has all before this */
+    uint32_t part_bytes; /* so many bytes are there, of one that is not there as a whole */
+    bool has_ack;
+    bool is_changed; /* the same bytes left with other data */
+};
+
+/* How its own capture has a packet. */
+struct join_captured {
+    bool is_cut;     /* its ICRC, or of TCP all of its data, was not captured */
+    bool is_damaged; /* the ICRC or a header is wrong */
+    bool is_twice;   /* the capture has it before, and saw it once more: it is left out */
+};
+
+/* The same packet in the other capture. */
+struct join_match {
+    uint32_t other;  /* its number, or that of the original of a copy; JOIN_NONE */
+    uint8_t equal;   /* enum join_equal */
+    bool is_copy;    /* `other` is the packet that it is a copy of */
+    bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
+    bool is_open;    /* equal packets that left and came at that time cannot be told apart */
+};
+
+/* What became of a packet. */
+struct join_fate {
+    uint32_t proof; /* the packet that shows it, in the capture at the receiver; JOIN_NONE */
+    uint8_t kind, sure, says;
+    uint8_t or_kind;   /* sure UNKNOWN: the other candidate */
+    bool may_be_equal; /* or one of the equal packets that both captures have */
+    bool is_overtaken;
+};
+
 struct join_packet {
     uint64_t time_ns;
     uint64_t key;    /* of what is the same at both ends, but for the ICRC */
@@ -49,27 +83,15 @@ struct join_packet {
         stream;   /* 2 * flow in the analysis of its capture + direction; 0, 1: none. Of TCP 2 * connection +
                         direction, and from join_keep_iwarp() on so many behind join_side.tcp_streams */
     uint32_t psn; /* of TCP the sequence number of the first byte */
-    uint32_t end; /* TCP: one past the last byte; equal to `psn`: no data */
-    uint32_t ack; /* TCP, with has_ack: its sender has all before this */
-    uint32_t part_bytes; /* TCP: so many bytes of one that is not there as a whole are */
-    uint32_t other;      /* the same packet in the other capture, or what it is a copy of; JOIN_NONE */
-    uint32_t proof;      /* that packet shows the fate, in the capture at the receiver of `this`; JOIN_NONE */
-    uint16_t bytes;      /* of the datagram, ICRC included */
+    struct join_tcp tcp;
+    struct join_match match;
+    struct join_fate fate;
+    uint16_t bytes; /* of the datagram, ICRC included */
     uint16_t ip_id;
     uint8_t role, opcode, syndrome, seen;
     uint8_t train_packet; /* as in struct explain_train */
-    uint8_t equal;        /* enum join_equal */
-    bool is_cut;          /* its ICRC, or of TCP all of its data, was not captured */
-    bool is_damaged;      /* the ICRC or a header is wrong */
-    bool is_copy;         /* `other` is the packet that it is a copy of */
-    bool is_doubted;      /* equal packets, or one that came damaged, leave it open whether it is this one */
-    bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
-    bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
-    bool is_changed; /* TCP: the same bytes left with other data */
-    bool is_overtaken, is_again, has_ack;
-    uint8_t fate, sure, says;
-    uint8_t or_fate;   /* sure UNKNOWN: what it may be as well */
-    bool may_be_equal; /* or one of the equal packets that both captures have */
+    struct join_captured captured;
+    bool is_again; /* it was sent before */
 };
 
 /* All packets from one address to another. */
@@ -265,9 +287,9 @@ static inline bool join_has_ids(const struct join_lane *l, unsigned side)
 /* The captures do not decide. */
 static inline void join_leave_open(struct join_packet *p, enum explain_fate one, enum explain_fate other)
 {
-    p->fate = (uint8_t)one;
-    p->or_fate = (uint8_t)other;
-    p->sure = EXPLAIN_SURE_UNKNOWN;
+    p->fate.kind = (uint8_t)one;
+    p->fate.or_kind = (uint8_t)other;
+    p->fate.sure = EXPLAIN_SURE_UNKNOWN;
 }
 
 /* Whether the walk shows the packet by this capture: that at its sender's end, or else the only one that
@@ -275,7 +297,7 @@ static inline void join_leave_open(struct join_packet *p, enum explain_fate one,
 static inline bool join_is_shown_by(const struct explain_join *j, unsigned side, const struct join_packet *p)
 {
     int from = j->lanes[p->lane].from;
-    return from < 0 || from == (int)side || p->other == JOIN_NONE || p->is_copy;
+    return from < 0 || from == (int)side || p->match.other == JOIN_NONE || p->match.is_copy;
 }
 
 #endif

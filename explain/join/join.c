@@ -119,11 +119,11 @@ static int number(struct explain_join *j)
         return -ENOMEM;
     while ((i = next_of_both(j, &side)) != JOIN_NONE) {
         const struct join_packet *p = &j->side[side].packets[i];
-        j->fates[n] = p->fate;
-        j->sures[n] = p->sure;
+        j->fates[n] = p->fate.kind;
+        j->sures[n] = p->fate.sure;
         j->number[side][i] = ++n;
-        if (p->other != JOIN_NONE && !p->is_copy)
-            j->number[!side][p->other] = n;
+        if (p->match.other != JOIN_NONE && !p->match.is_copy)
+            j->number[!side][p->match.other] = n;
     }
     j->side[0].at = j->side[1].at = 0;
     j->last_number = n;
@@ -160,23 +160,23 @@ bool explain_join_step(struct explain_join *j, struct explain_join_place *place)
     *place = (struct explain_join_place){.number = ++j->numbers,
                                          .side = side,
                                          .from = from < 0 ? side : (unsigned)from,
-                                         .fate = p->fate,
-                                         .sure = p->sure,
-                                         .or_fate = p->or_fate,
-                                         .may_have_arrived = p->may_be_equal,
-                                         .is_overtaken = p->is_overtaken,
-                                         .part_bytes = p->part_bytes,
-                                         .evidence = says[p->says]};
+                                         .fate = p->fate.kind,
+                                         .sure = p->fate.sure,
+                                         .or_fate = p->fate.or_kind,
+                                         .may_have_arrived = p->fate.may_be_equal,
+                                         .is_overtaken = p->fate.is_overtaken,
+                                         .part_bytes = p->tcp.part_bytes,
+                                         .evidence = says[p->fate.says]};
     see(j, place, side, i);
-    if (p->other != JOIN_NONE && !p->is_copy)
-        see(j, place, !side, p->other);
-    if (p->is_copy)
-        place->related = j->number[!side][p->other];
-    else if (p->proof != JOIN_NONE)
-        place->related = j->number[!side][p->proof];
-    if (p->is_copy)
-        place->delay_ns = join_delay_ns(j, !side, j->side[!side].packets[p->other].time_ns, p->time_ns);
-    else if (p->other != JOIN_NONE)
+    if (p->match.other != JOIN_NONE && !p->match.is_copy)
+        see(j, place, !side, p->match.other);
+    if (p->match.is_copy)
+        place->related = j->number[!side][p->match.other];
+    else if (p->fate.proof != JOIN_NONE)
+        place->related = j->number[!side][p->fate.proof];
+    if (p->match.is_copy)
+        place->delay_ns = join_delay_ns(j, !side, j->side[!side].packets[p->match.other].time_ns, p->time_ns);
+    else if (p->match.other != JOIN_NONE)
         place->delay_ns = (int64_t)(place->time_ns[!place->from] - place->time_ns[place->from]);
     return true;
 }

@@ -124,28 +124,29 @@ static bool is_ambiguous(const struct equals *e, uint32_t sent, uint32_t came)
 static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum explain_sure sure)
 {
     struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, came);
-    s->other = e->came[came].packet;
-    c->other = e->sent[sent].packet;
-    s->fate = c->fate = c->is_damaged && !s->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
+    s->match.other = e->came[came].packet;
+    c->match.other = e->sent[sent].packet;
+    s->fate.kind = c->fate.kind =
+        c->captured.is_damaged && !s->captured.is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
     /* what damage made may be another packet's header, if no ICRC tells */
-    bool is_unsure = may_be_another(e, sent, came) || (c->is_damaged && !join_has_content(e->j, s));
-    s->sure = c->sure = is_unsure ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
+    bool is_unsure = may_be_another(e, sent, came) || (c->captured.is_damaged && !join_has_content(e->j, s));
+    s->fate.sure = c->fate.sure = is_unsure ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
     if (!is_ambiguous(e, sent, came))
         return;
-    enum explain_fate other = s->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED;
-    join_leave_open(s, s->fate, other);
-    join_leave_open(c, c->fate, other);
+    enum explain_fate other = s->fate.kind == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED;
+    join_leave_open(s, s->fate.kind, other);
+    join_leave_open(c, c->fate.kind, other);
 }
 
 static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum explain_sure sure)
 {
     struct join_packet *c = came_packet(e, came);
-    c->is_copy = true;
-    c->other = e->sent[sent].packet;
-    c->fate = EXPLAIN_FATE_COPY;
-    c->sure = (uint8_t)sure;
+    c->match.is_copy = true;
+    c->match.other = e->sent[sent].packet;
+    c->fate.kind = EXPLAIN_FATE_COPY;
+    c->fate.sure = (uint8_t)sure;
     const struct join_packet *s = sent_packet(e, sent);
-    bool is_open = s->sure == EXPLAIN_SURE_UNKNOWN || is_repeated(e, s);
+    bool is_open = s->fate.sure == EXPLAIN_SURE_UNKNOWN || is_repeated(e, s);
     if (sure != EXPLAIN_SURE_SHOWN && (is_open || may_be(e, sent - 1, came) || may_be(e, sent + 1, came)))
         join_leave_open(c, EXPLAIN_FATE_COPY, EXPLAIN_FATE_ARRIVED);
 }
@@ -155,7 +156,8 @@ static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum expl
 static bool is_surely_copy(const struct equals *e, uint32_t came, uint32_t sent)
 {
     const struct join_packet *c = came_packet(e, came);
-    return join_has_ids(&e->j->lanes[sent_packet(e, sent)->lane], e->from) && c->icrc && !c->is_damaged;
+    return join_has_ids(&e->j->lanes[sent_packet(e, sent)->lane], e->from) && c->icrc &&
+           !c->captured.is_damaged;
 }
 
 /* Each that left takes the first that came behind it. */
@@ -183,7 +185,7 @@ static void tie_backwards(const struct equals *e, enum explain_sure sure)
     for (uint32_t c = e->came_at, i = e->sent_at; i < e->sent_end && c < e->came_end; i++) {
         while (c < e->came_end && !is_in_time(e, i, c))
             c++;
-        sent_packet(e, i)->is_open = may_be(e, i, c) && sure != EXPLAIN_SURE_SHOWN;
+        sent_packet(e, i)->match.is_open = may_be(e, i, c) && sure != EXPLAIN_SURE_SHOWN;
     }
 }
 
@@ -194,13 +196,13 @@ static void take_straggler(const struct equals *e)
     uint32_t sent = e->sent_at - 1;
     struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, e->came_at);
     bool has_ids = join_has_ids(&e->j->lanes[s->lane], e->from);
-    if (s->other != JOIN_NONE)
+    if (s->match.other != JOIN_NONE)
         copy(e, e->came_at, sent,
              is_surely_copy(e, e->came_at, sent) ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY);
     else if (has_ids)
         tie(e, sent, e->came_at, EXPLAIN_SURE_SHOWN);
     else
-        s->is_doubted = c->is_doubted = true;
+        s->match.is_doubted = c->match.is_doubted = true;
 }
 
 static void untie(const struct equals *e)
@@ -210,11 +212,11 @@ static void untie(const struct equals *e)
     bool has_ids = sent && join_has_ids(&e->j->lanes[sent_packet(e, e->sent_at)->lane], e->from);
     enum explain_sure sure = is_plain || has_ids || !came ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
     for (uint32_t s = e->sent_at; s < e->sent_end; s++) {
-        sent_packet(e, s)->is_doubted = sure != EXPLAIN_SURE_SHOWN;
-        sent_packet(e, s)->equal = e->came_count ? JOIN_EQUAL_THERE : JOIN_EQUAL_NONE;
+        sent_packet(e, s)->match.is_doubted = sure != EXPLAIN_SURE_SHOWN;
+        sent_packet(e, s)->match.equal = e->came_count ? JOIN_EQUAL_THERE : JOIN_EQUAL_NONE;
     }
     for (uint32_t c = e->came_at; c < e->came_end; c++)
-        came_packet(e, c)->equal = e->sent_count ? JOIN_EQUAL_THERE : JOIN_EQUAL_NONE;
+        came_packet(e, c)->match.equal = e->sent_count ? JOIN_EQUAL_THERE : JOIN_EQUAL_NONE;
     if (!sent && e->sent_at > 0)
         take_straggler(e);
     else if (came >= sent)
@@ -264,11 +266,12 @@ static void note_strangers(const struct equals *e)
     bool has_stranger = false;
     for (uint32_t i = 0; i < e->came_count; i++) {
         const struct join_packet *c = came_packet(e, i);
-        has_stranger |= c->other == JOIN_NONE || (c->is_copy && c->sure != EXPLAIN_SURE_SHOWN);
+        has_stranger |=
+            c->match.other == JOIN_NONE || (c->match.is_copy && c->fate.sure != EXPLAIN_SURE_SHOWN);
     }
     for (uint32_t i = 0; i < e->sent_count && has_stranger; i++)
-        if (sent_packet(e, i)->other == JOIN_NONE)
-            sent_packet(e, i)->equal = JOIN_EQUAL_ALONE;
+        if (sent_packet(e, i)->match.other == JOIN_NONE)
+            sent_packet(e, i)->match.equal = JOIN_EQUAL_ALONE;
 }
 
 static uint32_t list(const struct explain_join *j, const struct join_group *g, unsigned side,

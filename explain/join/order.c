@@ -15,7 +15,7 @@ static bool are_equal(const struct join_packet *a, const struct join_packet *b)
 /* Whether it is known when it came. */
 static bool is_known(const struct join_packet *p)
 {
-    return p->other != JOIN_NONE && !p->is_copy && p->sure != EXPLAIN_SURE_UNKNOWN;
+    return p->match.other != JOIN_NONE && !p->match.is_copy && p->fate.sure != EXPLAIN_SURE_UNKNOWN;
 }
 
 /* When the next known packet of the lane, `step` by `step` from `sent` on, came: its place there. False:
@@ -36,7 +36,7 @@ static bool find_known(const struct explain_join *j, unsigned from, uint32_t sen
         if (are_equal(p, q))
             return false;
         if (q->lane == p->lane && is_known(q)) {
-            *came = q->other;
+            *came = q->match.other;
             return true;
         }
     }
@@ -51,19 +51,19 @@ static bool has_open_between(const struct explain_join *j, unsigned from, const 
     if (last > first + LOOK_MAX)
         return true;
     for (uint32_t i = first; i <= last && i < there->count; i++)
-        if (are_equal(p, &there->packets[i]) && there->packets[i].sure == EXPLAIN_SURE_UNKNOWN)
+        if (are_equal(p, &there->packets[i]) && there->packets[i].fate.sure == EXPLAIN_SURE_UNKNOWN)
             return true;
     return false;
 }
 
 static void settle_tie(struct explain_join *j, unsigned from, uint32_t sent)
 {
-    struct join_packet *p = &j->side[from].packets[sent], *c = &j->side[!from].packets[p->other];
+    struct join_packet *p = &j->side[from].packets[sent], *c = &j->side[!from].packets[p->match.other];
     uint32_t before, behind;
     if (!find_known(j, from, sent, -1, &before) || !find_known(j, from, sent, 1, &behind))
         return;
-    if (before <= p->other && p->other <= behind)
-        p->sure = c->sure = EXPLAIN_SURE_LIKELY;
+    if (before <= p->match.other && p->match.other <= behind)
+        p->fate.sure = c->fate.sure = EXPLAIN_SURE_LIKELY;
 }
 
 static void settle_missing(struct explain_join *j, unsigned from, uint32_t sent)
@@ -71,7 +71,7 @@ static void settle_missing(struct explain_join *j, unsigned from, uint32_t sent)
     struct join_packet *p = &j->side[from].packets[sent];
     uint32_t before, behind;
     if (find_known(j, from, sent, -1, &before) && find_known(j, from, sent, 1, &behind) && before <= behind)
-        p->is_open = has_open_between(j, from, p, before, behind);
+        p->match.is_open = has_open_between(j, from, p, before, behind);
 }
 
 /* Whether packets from that end mostly came in the order in which they left. */
@@ -84,8 +84,8 @@ static bool is_in_order(const struct explain_join *j, unsigned from)
         if (!is_known(p) || j->lanes[p->lane].from != (int)from)
             continue;
         known++;
-        overtaken += p->other < newest;
-        newest = p->other > newest ? p->other : newest;
+        overtaken += p->match.other < newest;
+        newest = p->match.other > newest ? p->match.other : newest;
     }
     return overtaken <= known / SELDOM;
 }
@@ -98,12 +98,13 @@ void join_settle(struct explain_join *j)
             continue;
         for (uint32_t i = 0; i < here->count; i++) {
             const struct join_packet *p = &here->packets[i];
-            bool is_tie = p->other != JOIN_NONE && !p->is_copy && p->sure == EXPLAIN_SURE_UNKNOWN;
+            bool is_tie =
+                p->match.other != JOIN_NONE && !p->match.is_copy && p->fate.sure == EXPLAIN_SURE_UNKNOWN;
             if (is_tie && j->lanes[p->lane].from == (int)from)
                 settle_tie(j, from, i);
         }
         for (uint32_t i = 0; i < here->count; i++)
-            if (here->packets[i].is_open && here->packets[i].other == JOIN_NONE)
+            if (here->packets[i].match.is_open && here->packets[i].match.other == JOIN_NONE)
                 settle_missing(j, from, i);
     }
 }

@@ -31,7 +31,7 @@ struct parts {
 
 static bool is_alone(const struct explain_join *j, const struct join_packet *p, unsigned from)
 {
-    return p->role == JOIN_SEGMENT && p->end != p->psn && p->other == JOIN_NONE &&
+    return p->role == JOIN_SEGMENT && p->tcp.end != p->psn && p->match.other == JOIN_NONE &&
            j->lanes[p->lane].from == (int)from;
 }
 
@@ -73,7 +73,7 @@ static bool list(const struct explain_join *j, unsigned side, unsigned from, str
                                               .packet = i,
                                               .time_ns = join_time_ns(j, side, p->time_ns),
                                               .psn = p->psn,
-                                              .end = (uint64_t)p->psn + (p->end - p->psn)};
+                                              .end = (uint64_t)p->psn + (p->tcp.end - p->psn)};
     }
     return true;
 }
@@ -138,9 +138,9 @@ static bool may_be_of(struct search *s, uint32_t part)
     struct join_packet *came = came_packet(s, part);
     if (p->time_ns < s->sent->time_ns || p->time_ns > s->until_ns)
         return false;
-    bool is_other = came->psn == sent->psn && came->end == sent->end && came->icrc && sent->icrc &&
+    bool is_other = came->psn == sent->psn && came->tcp.end == sent->tcp.end && came->icrc && sent->icrc &&
                     came->icrc != sent->icrc;
-    came->is_changed |= is_other;
+    came->tcp.is_changed |= is_other;
     return !is_other;
 }
 
@@ -175,7 +175,7 @@ static uint32_t part_behind(struct search *s, uint64_t byte, uint64_t end)
 /* The part that has the next byte, or, where none has, another one; JOIN_NONE: there is none. */
 static uint32_t next_part(struct search *s)
 {
-    uint64_t end = (uint64_t)s->next + (sent_packet(s)->end - s->next);
+    uint64_t end = (uint64_t)s->next + (sent_packet(s)->tcp.end - s->next);
     uint32_t part = part_with(s, s->next);
     if (part == JOIN_NONE)
         part = part_with(s, s->next + ROUND);
@@ -195,17 +195,17 @@ static void take(struct search *s, uint32_t part)
 {
     const struct join_packet *sent = sent_packet(s);
     struct join_packet *came = came_packet(s, part);
-    uint32_t until = (int32_t)(came->end - sent->end) < 0 ? came->end : sent->end;
+    uint32_t until = (int32_t)(came->tcp.end - sent->tcp.end) < 0 ? came->tcp.end : sent->tcp.end;
     if ((int32_t)(came->psn - s->next) > 0)
         s->next = came->psn;
     s->bytes += until - s->next;
     s->next = until;
     if (s->last == JOIN_NONE || by_time(&s->came->at[part], &s->came->at[s->last]) > 0)
         s->last = part;
-    if (came->other == JOIN_NONE) {
-        came->other = s->sent->packet;
-        came->fate = EXPLAIN_FATE_ARRIVED;
-        came->sure = EXPLAIN_SURE_LIKELY;
+    if (came->match.other == JOIN_NONE) {
+        came->match.other = s->sent->packet;
+        came->fate.kind = EXPLAIN_FATE_ARRIVED;
+        came->fate.sure = EXPLAIN_SURE_LIKELY;
     }
 }
 
@@ -243,8 +243,8 @@ static void weld_part(struct weld *w, const struct search *s, uint32_t part)
     if (part == w->part) /* it has bytes of the segment before as well */
         return;
     w->is_whole &= p->psn == w->came_end && p->icrc;
-    w->came_hash = join_hash_both(w->came_hash, p->icrc, p->end - p->psn);
-    w->came_end = p->end;
+    w->came_hash = join_hash_both(w->came_hash, p->icrc, p->tcp.end - p->psn);
+    w->came_end = p->tcp.end;
     w->part = part;
 }
 
@@ -253,9 +253,9 @@ static void end_weld(struct weld *w, const struct search *s, const struct parts 
                      bool is_repeated)
 {
     const struct join_packet *p = sent_packet(s);
-    w->is_whole &= s->bytes == p->end - p->psn && p->icrc;
-    w->sent_hash = join_hash_both(w->sent_hash, p->icrc, p->end - p->psn);
-    w->sent_end = p->end;
+    w->is_whole &= s->bytes == p->tcp.end - p->psn && p->icrc;
+    w->sent_hash = join_hash_both(w->sent_hash, p->icrc, p->tcp.end - p->psn);
+    w->sent_end = p->tcp.end;
     if (!w->is_whole || w->sent_end != w->came_end)
         return;
     for (uint32_t i = w->first; i <= at; i++) {
@@ -263,7 +263,7 @@ static void end_weld(struct weld *w, const struct search *s, const struct parts 
         if (w->sent_hash != w->came_hash)
             join_leave_open(one, EXPLAIN_FATE_DAMAGED, EXPLAIN_FATE_ARRIVED);
         else if (!is_repeated)
-            one->sure = EXPLAIN_SURE_SHOWN;
+            one->fate.sure = EXPLAIN_SURE_SHOWN;
     }
 }
 
@@ -286,19 +286,19 @@ static void find_parts(struct explain_join *j, unsigned from, const struct parts
                        .last = JOIN_NONE,
                        .looks = LOOK_MAX};
     begin_weld(w, &s, at);
-    while (s.next != p->end) {
+    while (s.next != p->tcp.end) {
         uint32_t found = next_part(&s);
         if (found == JOIN_NONE)
             break;
         take(&s, found);
         weld_part(w, &s, found);
     }
-    if (s.bytes == p->end - p->psn) {
-        p->other = came->at[s.last].packet;
-        p->fate = EXPLAIN_FATE_ARRIVED;
-        p->sure = EXPLAIN_SURE_LIKELY;
+    if (s.bytes == p->tcp.end - p->psn) {
+        p->match.other = came->at[s.last].packet;
+        p->fate.kind = EXPLAIN_FATE_ARRIVED;
+        p->fate.sure = EXPLAIN_SURE_LIKELY;
     } else {
-        p->part_bytes = s.bytes;
+        p->tcp.part_bytes = s.bytes;
     }
     end_weld(w, &s, sent, at, is_repeated);
 }

@@ -111,9 +111,9 @@ int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
     k->bytes = (uint16_t)min_u32(s->len_bytes, UINT16_MAX);
     k->stream = k->role == JOIN_SEGMENT ? 2 * conn + sender : 0;
     k->psn = s->seq;
-    k->end = s->seq + s->len_bytes;
-    k->has_ack = s->has_ack;
-    k->ack = s->ack;
+    k->tcp.end = s->seq + s->len_bytes;
+    k->tcp.has_ack = s->control.ack;
+    k->tcp.ack = s->ack;
     return 0;
 }
 
@@ -183,7 +183,7 @@ int join_keep_iwarp(struct explain_join *j)
             return -ENOMEM;
         for (uint32_t i = 0; i < s->count; i++) {
             struct join_packet *k = &s->packets[i];
-            *(j->lanes[k->lane].is_tcp ? &j->summary.has_data : &j->summary.has_icrc) &= !k->is_cut;
+            *(j->lanes[k->lane].is_tcp ? &j->summary.has_data : &j->summary.has_icrc) &= !k->captured.is_cut;
             if (k->role == JOIN_SEGMENT)
                 k->stream += s->tcp_streams;
         }
@@ -199,7 +199,7 @@ void join_learn_segments(struct explain_join *j)
             j->conns[i].has_end[0] = j->conns[i].has_end[1] = false;
         for (uint32_t i = 0; i < s->count; i++) {
             struct join_packet *k = &s->packets[i];
-            if (k->role != JOIN_SEGMENT || k->end == k->psn)
+            if (k->role != JOIN_SEGMENT || k->tcp.end == k->psn)
                 continue;
             uint32_t stream = k->stream - s->tcp_streams;
             struct join_conn *c = &j->conns[stream / 2];
@@ -207,8 +207,8 @@ void join_learn_segments(struct explain_join *j)
             k->is_again = c->has_end[way] && (int32_t)(k->psn - c->end[way]) < 0;
             if (k->is_again)
                 s->newest_psn[k->stream] |= JOIN_REPEATED;
-            if (!c->has_end[way] || (int32_t)(k->end - c->end[way]) > 0)
-                c->end[way] = k->end;
+            if (!c->has_end[way] || (int32_t)(k->tcp.end - c->end[way]) > 0)
+                c->end[way] = k->tcp.end;
             c->has_end[way] = true;
         }
     }

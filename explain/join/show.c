@@ -270,13 +270,13 @@ void explain_join_name_segment(struct explain_meaning *m, struct explain_packet 
         snprintf(m->words, sizeof m->words, "%" PRIu32 " bytes of TCP, not read as iWARP", s.len_bytes);
     else
         snprintf(m->words, sizeof m->words, "TCP %s%s",
-                 s.is_syn   ? "SYN"
-                 : s.is_fin ? "FIN"
-                 : s.is_rst ? "RST"
-                            : "",
-                 !s.has_ack                         ? ""
-                 : s.is_syn || s.is_fin || s.is_rst ? ", ACK"
-                                                    : "ACK, without data");
+                 s.control.syn   ? "SYN"
+                 : s.control.fin ? "FIN"
+                 : s.control.rst ? "RST"
+                                 : "",
+                 !s.control.ack                                    ? ""
+                 : s.control.syn || s.control.fin || s.control.rst ? ", ACK"
+                                                                   : "ACK, without data");
 }
 
 /* The cause that a fate is told as. */

@@ -16,14 +16,14 @@ static int find_overtaken(struct explain_join *j, unsigned from)
         return -ENOMEM;
     for (uint32_t i = 0; i < there->count; i++) {
         struct join_packet *came = &there->packets[i];
-        if (came->other == JOIN_NONE || came->is_copy || j->lanes[came->lane].from != (int)from)
+        if (came->match.other == JOIN_NONE || came->match.is_copy || j->lanes[came->lane].from != (int)from)
             continue;
-        struct join_packet *sent = &here->packets[came->other];
+        struct join_packet *sent = &here->packets[came->match.other];
         if (sent->stream < 2)
             continue;
-        sent->is_overtaken = came->is_overtaken = came->other + 1 < newest[sent->stream];
-        if (sent->sure == EXPLAIN_SURE_SHOWN)
-            newest[sent->stream] = max_u32(newest[sent->stream], came->other + 1);
+        sent->fate.is_overtaken = came->fate.is_overtaken = came->match.other + 1 < newest[sent->stream];
+        if (sent->fate.sure == EXPLAIN_SURE_SHOWN)
+            newest[sent->stream] = max_u32(newest[sent->stream], came->match.other + 1);
     }
     free(newest);
     return 0;
@@ -45,9 +45,10 @@ static int sum_delays(struct explain_join *j, unsigned from)
         return -ENOMEM;
     for (uint32_t i = 0; i < here->count; i++) {
         const struct join_packet *p = &here->packets[i];
-        if (p->other != JOIN_NONE && !p->is_copy && p->fate == EXPLAIN_FATE_ARRIVED &&
-            p->sure == EXPLAIN_SURE_SHOWN && j->lanes[p->lane].from == (int)from)
-            delays[w->measured++] = join_delay_ns(j, from, p->time_ns, there->packets[p->other].time_ns);
+        if (p->match.other != JOIN_NONE && !p->match.is_copy && p->fate.kind == EXPLAIN_FATE_ARRIVED &&
+            p->fate.sure == EXPLAIN_SURE_SHOWN && j->lanes[p->lane].from == (int)from)
+            delays[w->measured++] =
+                join_delay_ns(j, from, p->time_ns, there->packets[p->match.other].time_ns);
     }
     qsort(delays, w->measured, sizeof *delays, by_value);
     if (w->measured) {
@@ -73,12 +74,12 @@ static void count(struct explain_join *j, unsigned side)
             continue;
         }
         struct explain_join_way *w = &j->summary.way[from];
-        w->packets += !p->is_copy;
-        if (p->sure == EXPLAIN_SURE_UNKNOWN)
+        w->packets += !p->match.is_copy;
+        if (p->fate.sure == EXPLAIN_SURE_UNKNOWN)
             w->unknown++;
         else
-            w->fates[p->fate]++;
-        w->overtaken += p->is_overtaken;
+            w->fates[p->fate.kind]++;
+        w->overtaken += p->fate.is_overtaken;
     }
 }
 

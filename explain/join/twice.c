@@ -72,7 +72,7 @@ static uint32_t pair(struct doubling *d, const struct join_group *g)
     for (uint32_t i = g->first[d->side]; i != JOIN_NONE; i = s->next[i]) {
         uint64_t time_ns = s->packets[i].time_ns;
         uint32_t at = head_of(d, count, time_ns);
-        packet_at(d, i)->is_twice = at < count;
+        packet_at(d, i)->captured.is_twice = at < count;
         if (at == count) {
             d->heads[count++] = (struct head){.packet = i, .times = 1, .time_ns = time_ns};
             continue;
@@ -99,7 +99,7 @@ static uint32_t pair_rest(struct doubling *d, uint32_t count)
         if (before && before->times + at.times <= d->times && !is_over(d, before) &&
             at.time_ns >= before->time_ns && at.time_ns - before->time_ns <= 2 * d->most_ns) {
             before->times += at.times;
-            packet_at(d, at.packet)->is_twice = true;
+            packet_at(d, at.packet)->captured.is_twice = true;
         } else {
             d->heads[kept++] = at;
         }
@@ -112,7 +112,7 @@ static void count(struct doubling *d, const struct head *h)
 {
     struct join_packet *p = packet_at(d, h->packet);
     bool is_whole = h->times == d->times;
-    p->is_twice = p->seen == JOIN_SEEN_TWICE && h->times == 1;
+    p->captured.is_twice = p->seen == JOIN_SEEN_TWICE && h->times == 1;
     if (!is_whole && is_over(d, h)) {
         d->over++;
         return;
@@ -232,7 +232,7 @@ static void mark(struct doubling *d)
     for (uint32_t i = 0; i < s->count; i++)
         known += s->packets[i].seen == JOIN_SEEN_TWICE;
     for (uint32_t i = 0; i < s->count; i++) /* of a few the network made a copy, and changed it */
-        s->packets[i].is_twice =
+        s->packets[i].captured.is_twice =
             s->packets[i].seen == JOIN_SEEN_TWICE && (known >= FEW || FEW * known >= s->count);
 }
 
@@ -248,7 +248,7 @@ static uint32_t drop(struct join_side *s)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->packets[i].is_twice)
+        if (s->packets[i].captured.is_twice)
             continue;
         s->packets[kept] = s->packets[i];
         s->packets[kept++].seen = JOIN_SEEN_NEW; /* what it was once more is gone */

@@ -260,8 +260,8 @@ static void parse_cut(const struct explain_cursor *c, uint16_t ethertype, const 
     uint8_t whole[CUT_FRAME_MAX];
     struct roce_pkt pkt;
     uint32_t wire_bytes = c->wire_end - c->at, len_bytes = c->end - c->at;
-    p->is_train_cut = wire_bytes > sizeof whole;
-    if (p->is_train_cut)
+    p->cut.is_train = wire_bytes > sizeof whole;
+    if (p->cut.is_train)
         return;
     memcpy(whole, datagram, len_bytes);
     memset(whole + len_bytes, 0, wire_bytes - len_bytes);
@@ -272,13 +272,13 @@ static void parse_cut(const struct explain_cursor *c, uint16_t ethertype, const 
     uint32_t header_bytes = (uint32_t)(pkt.payload - whole);
     if (header_bytes - spare_bytes(pkt.op) > len_bytes)
         return;
-    p->is_operand_cut = header_bytes > len_bytes;
+    p->cut.is_operand = header_bytes > len_bytes;
     pkt.l3 = p->frame + c->at;
     pkt.payload = pkt.l3 + (pkt.payload - whole);
     pkt.icrc_found = pkt.icrc_expected = 0;
     p->roce = pkt;
     p->verdict = ROCE_RX_TAKEN;
-    p->is_cut = true;
+    p->cut.is_end = true;
 }
 
 /* Copies an IPv4 datagram to `mended`, of CUT_FRAME_MAX bytes, with the header checksum that it should have;
@@ -293,7 +293,7 @@ static bool mend(const struct explain_cursor *c, uint16_t ethertype, uint8_t *me
     net_ipv4_get(&ip, datagram);
     if (ip.version != 4 || ip.ihl != 5 || net_checksum_ipv4_is_ok(datagram, NET_IPV4_BYTES))
         return false;
-    c->packet->has_no_ip_checksum = ip.checksum == 0;
+    c->packet->checksum.is_ip_absent = ip.checksum == 0;
     memcpy(mended, datagram, bytes);
     ip.checksum = net_checksum_ipv4(datagram, NET_IPV4_BYTES);
     net_ipv4_put(mended, &ip);
@@ -331,14 +331,14 @@ static void judge(struct explain_cursor *c, uint16_t ethertype)
         struct roce_pkt pkt;
         enum roce_rx_verdict rest =
             parse(c, ethertype, datagram, PARSE_FLAGS | ROCE_PARSE_SKIP_UDP_CHECKSUM, &pkt);
-        p->is_only_checksum = rest == ROCE_RX_TAKEN || rest >= ROCE_RX_DROP_ICRC;
-        if (p->is_only_checksum)
+        p->checksum.is_only_udp = rest == ROCE_RX_TAKEN || rest >= ROCE_RX_DROP_ICRC;
+        if (p->checksum.is_only_udp)
             p->roce = pkt;
     }
-    if (c->end < c->wire_end && (!is_mended || p->has_no_ip_checksum))
+    if (c->end < c->wire_end && (!is_mended || p->checksum.is_ip_absent))
         parse_cut(c, ethertype, datagram);
-    if (is_mended && !p->has_no_ip_checksum) {
-        p->is_only_ip_checksum = verdict == ROCE_RX_TAKEN;
+    if (is_mended && !p->checksum.is_ip_absent) {
+        p->checksum.is_only_ip = verdict == ROCE_RX_TAKEN;
         p->verdict = ROCE_RX_DROP_IP;
     }
     copy_link(c, &p->roce);
@@ -401,6 +401,6 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
 /* The verdicts are in the order of the parser's checks. */
 bool explain_has_icrc(const struct explain_packet *p)
 {
-    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !p->is_cut &&
-           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC || p->is_only_checksum);
+    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !p->cut.is_end &&
+           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC || p->checksum.is_only_udp);
 }

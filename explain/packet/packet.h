@@ -56,6 +56,26 @@ struct explain_train {
     uint32_t of;
 };
 
+/* What the capture cut off a packet, as with a snap length. */
+struct explain_cut {
+    /* The end behind the headers. The packet is read as if the rest had come: lengths in `roce` are those on the
+     * wire, `roce.payload` must not be read, and the ICRC is not known. */
+    bool is_end;
+    /* The frame is longer than a packet may be: a train (explain/packet/train.h), of which less was captured than
+     * its first packet and the BTH behind that. Its content is not known. */
+    bool is_train;
+    /* The AtomicETH, the longest of all headers, or the last header, immediate data or an R_Key: the values in
+     * `roce` are 0 then. */
+    bool is_operand;
+};
+
+/* What the checksums of a packet tell. */
+struct explain_checksum {
+    bool is_only_udp;  /* DROP_UDP for this checksum alone: the ICRC, which does not cover it, was judged */
+    bool is_ip_absent; /* IPv4: 0, as hosts show it whose NICs fill it in; it was not judged */
+    bool is_only_ip;   /* DROP_IP for this checksum alone: all else in `roce` is as if it were right */
+};
+
 struct explain_packet {
     uint64_t number;  /* of its frame: from 1, over all files */
     uint64_t time_ns; /* since 1970 */
@@ -73,24 +93,10 @@ struct explain_packet {
     uint32_t l3_offset;
     unsigned l3_layer;
     unsigned inner_layer; /* the first layer behind the innermost tunnel; 0: no tunnel */
-    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. Of a packet that the capture cut
-     * behind its headers (a snap length) it is as if the rest had come: then `is_cut` is set, lengths in
-     * `roce` are those on the wire, but `roce.payload` must not be read, and nobody knows whether the ICRC
-     * was good. */
+    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. */
     enum roce_rx_verdict verdict;
-    bool is_cut;
-    /* The capture cut a frame that is longer than a packet may be: a train (explain/packet/train.h), of which
-     * less was captured than its first packet and the BTH behind that. What is in it is not known. */
-    bool is_train_cut;
-    /* DROP_UDP, for its UDP checksum alone: the ICRC, which does not cover it, was judged */
-    bool is_only_checksum;
-    /* so is the AtomicETH, the longest of all headers, or what stands last, immediate data or an R_Key: the
-     * values in `roce` are 0 then */
-    bool is_operand_cut;
-    /* IPv4: its header checksum is 0, as hosts whose NICs fill it in show it: it was not looked at */
-    bool has_no_ip_checksum;
-    /* DROP_IP, for a header checksum that is wrong: all else in `roce` is as if it were right */
-    bool is_only_ip_checksum;
+    struct explain_cut cut;
+    struct explain_checksum checksum;
     struct roce_pkt roce;
     /* What no layer covers: a message's data, as far as it was captured. */
     uint32_t payload_offset, payload_bytes;

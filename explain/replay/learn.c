@@ -116,8 +116,8 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
     if (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP)
         return false;
     bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !nornic_addr_is_multicast(&p->roce.dst);
-    if (p->verdict != ROCE_RX_TAKEN || p->has_no_ip_checksum || p->is_cut || p->roce.l3_kind == ROCE_L3_GRH ||
-        nowhere) {
+    if (p->verdict != ROCE_RX_TAKEN || p->checksum.is_ip_absent || p->cut.is_end ||
+        p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
         e->bad_packets++;
         return false;
     }
@@ -241,10 +241,10 @@ static void learn_answers(const struct explain_tape *tape, struct explain_learne
         if (roce_syndrome_kind(syndrome) == ROCE_SYN_RNR)
             q->rnr_code = syndrome & 0x1f;
         if (roce_syndrome_kind(syndrome) == ROCE_SYN_NAK && syndrome != ROCE_SYNDROME_NAK_PSN_SEQ &&
-            !q->has_refused) {
-            q->has_refused = true;
-            q->refused_psn = p.roce.bth.psn;
-            q->has_limit = syndrome != ROCE_SYNDROME_NAK_REM_ACC;
+            !q->refusal.is_there) {
+            q->refusal.is_there = true;
+            q->refusal.psn = p.roce.bth.psn;
+            q->limit.is_there = syndrome != ROCE_SYNDROME_NAK_REM_ACC;
         }
     }
 }
@@ -255,8 +255,8 @@ static void learn_receives(const struct explain_tape *tape, const struct explain
     struct explain_learned *q = &e->qps[qp];
     uint64_t bytes = 0;
     uint32_t begun = 0;
-    bool limit = q->has_limit;
-    q->has_limit = false;
+    bool limit = q->limit.is_there;
+    q->limit.is_there = false;
     for (size_t i = 0; i < tape->count; i++) {
         if (e->qp_of[i] != qp + 1 || e->part[i] != EXPLAIN_PART_GOT_REQUEST)
             continue;
@@ -268,10 +268,10 @@ static void learn_receives(const struct explain_tape *tape, const struct explain
             bytes = 0;
             begun = p.roce.bth.psn;
         }
-        if (limit && p.roce.bth.psn == q->refused_psn) {
-            q->has_limit = true;
-            q->limit_psn = begun;
-            q->limit_bytes = bytes;
+        if (limit && p.roce.bth.psn == q->refusal.psn) {
+            q->limit.is_there = true;
+            q->limit.psn = begun;
+            q->limit.bytes = bytes;
         }
         bytes += p.roce.payload_bytes;
         q->longest_bytes = bytes > q->longest_bytes ? bytes : q->longest_bytes;

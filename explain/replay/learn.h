@@ -38,6 +38,19 @@ struct explain_region {
     uint8_t *known;    /* one a byte: came over the wire before */
 };
 
+/* The NAK of an endpoint that ends its connection. */
+struct explain_refusal {
+    bool is_there;
+    uint32_t psn;
+};
+
+/* The receive that was too short for a message. */
+struct explain_limit {
+    bool is_there; /* the receive of the message with the refused PSN holds `bytes` */
+    uint32_t psn;
+    uint64_t bytes;
+};
+
 /* One queue pair of the endpoint. */
 struct explain_learned {
     uint8_t service;        /* enum roce_service: RC, UC, UD */
@@ -62,11 +75,8 @@ struct explain_learned {
     uint32_t rq_psn;
     uint64_t longest_bytes; /* of the SENDs that it got */
     uint8_t rnr_code;
-    bool has_refused; /* it sent a NAK that ends the connection, at that PSN */
-    uint32_t refused_psn;
-    bool has_limit; /* the receive of the message with the refused PSN holds `limit_bytes` */
-    uint32_t limit_psn;
-    uint64_t limit_bytes;
+    struct explain_refusal refusal;
+    struct explain_limit limit;
     size_t *answers; /* indexes into the tape of the responses that it sent, ascending */
     size_t answer_count, answer_cap;
 };

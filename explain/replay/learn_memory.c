@@ -33,7 +33,7 @@ static struct explain_region *region_of(struct explain_endpoint *e, uint32_t rke
 /* A request that was not refused shows what its key gives. */
 static bool was_refused(const struct explain_learned *q, uint32_t psn)
 {
-    return q->is_silent || (q->has_refused && roce_psn_diff(psn, q->refused_psn) >= 0);
+    return q->is_silent || (q->refusal.is_there && roce_psn_diff(psn, q->refusal.psn) >= 0);
 }
 
 static int reach(struct explain_endpoint *e, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access)

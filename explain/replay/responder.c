@@ -34,8 +34,8 @@ static void post_receive(struct replay *r, struct replay_qp *q, uint32_t psn)
     const struct explain_learned *l = q->learned;
     struct replay_half *h = &q->responder;
     uint64_t bytes = l->longest_bytes + (l->service == ROCE_SERVICE_UD ? NORNIC_L3_AREA_BYTES : 0);
-    if (l->has_limit && psn == l->limit_psn)
-        bytes = l->limit_bytes;
+    if (l->limit.is_there && psn == l->limit.psn)
+        bytes = l->limit.bytes;
     struct nornic_sge sge = {
         .addr = (uintptr_t)h->scratch, .len_bytes = (uint32_t)bytes, .lkey = h->mrs[h->mr_count - 1]->lkey};
     struct nornic_recv_wr wr = {.sg_list = &sge, .num_sge = bytes ? 1 : 0};
@@ -192,7 +192,7 @@ static enum explain_replay_outcome outcome_of_pair(const struct replay_qp *q, co
                   memcmp(recorded->payload, engine->payload, engine->payload_bytes) == 0;
     if (suffix && q->first->is_repeat)
         return EXPLAIN_REPLAY_READ_SUFFIX;
-    if (q->learned->has_limit && recorded->op->flags & ROCE_PKT_AETH &&
+    if (q->learned->limit.is_there && recorded->op->flags & ROCE_PKT_AETH &&
         recorded->aeth.syndrome == ROCE_SYNDROME_NAK_REM_OP &&
         engine->aeth.syndrome == ROCE_SYNDROME_NAK_INV_REQ && recorded->aeth.msn == engine->aeth.msn)
         return EXPLAIN_REPLAY_NAK_CODE;

@@ -84,7 +84,7 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
         explain_smc_doubt(v, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0,
                           "%" PRIu64 " bytes are consumed that were not written",
                           mine->consumed - peer->produced);
-    if (mine->is_done && mine->produced > before)
+    if (mine->end.is_done && mine->produced > before)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
                        "%" PRIu64 " bytes more, after the %s was done sending", mine->produced - before,
                        SIDE_NAME(v->side));
@@ -107,27 +107,27 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
 static void take_flags(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
-    if (cdc->writer_blocked && !h->is_blocked) {
+    if (cdc->writer_blocked && !h->newest.is_blocked) {
         c->shown.blocked[v->side]++;
         explain_remark(v->m, EXPLAIN_FIND_SMC_BLOCKED, "SMCR-DAT-09", 0, 0,
                        "the %s has more to write than fits", SIDE_NAME(v->side));
     }
-    if (cdc->urgent_present && !h->is_urgent) {
+    if (cdc->urgent_present && !h->newest.is_urgent) {
         c->shown.urgent[v->side]++;
         explain_remark(v->m, EXPLAIN_FIND_SMC_URGENT, "SMCR-URG-01", 0, 0, "byte %" PRIu64 " is urgent",
                        h->produced ? h->produced - 1 : 0);
     }
-    if (cdc->abnormal_close && !h->is_aborted)
+    if (cdc->abnormal_close && !h->end.is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_ABORT, "SMCR-ABT-01", 0, 0, "the %s aborts connection %" PRIu32,
                        SIDE_NAME(v->side), c->id);
-    h->is_blocked = cdc->writer_blocked;
-    h->is_urgent = cdc->urgent_present;
-    h->is_done |= cdc->sending_done | cdc->connection_closed;
-    h->is_closed |= cdc->connection_closed;
-    h->is_aborted |= cdc->abnormal_close;
-    c->shown.is_done[v->side] = h->is_done;
-    c->shown.is_closed[v->side] = h->is_closed;
-    c->shown.is_aborted[v->side] = h->is_aborted;
+    h->newest.is_blocked = cdc->writer_blocked;
+    h->newest.is_urgent = cdc->urgent_present;
+    h->end.is_done |= cdc->sending_done | cdc->connection_closed;
+    h->end.is_closed |= cdc->connection_closed;
+    h->end.is_aborted |= cdc->abnormal_close;
+    c->shown.is_done[v->side] = h->end.is_done;
+    c->shown.is_closed[v->side] = h->end.is_closed;
+    c->shown.is_aborted[v->side] = h->end.is_aborted;
 }
 
 /* --- links --- */
@@ -168,10 +168,10 @@ static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_c
         return;
     take_link(v, c, true);
     h->is_replaying = true;
-    if (h->has_sent_cdc && smcr_seq_ahead(cdc->seq, h->seq) > 0 && !explain_smc_may_lack(v->group))
+    if (h->newest.is_there && smcr_seq_ahead(cdc->seq, h->newest.seq) > 0 && !explain_smc_may_lack(v->group))
         explain_remark(v->m, EXPLAIN_FIND_SMC_LOST, "SMCR-FOV-08", 0, 0,
                        "the %s sent up to message %u, of which %u is the last in this capture",
-                       SIDE_NAME(v->side), cdc->seq, h->seq);
+                       SIDE_NAME(v->side), cdc->seq, h->newest.seq);
 }
 
 /* --- sequence --- */
@@ -180,7 +180,7 @@ static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_c
 static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
-    uint16_t expected = (uint16_t)(h->has_sent_cdc ? h->seq + 1 : 1);
+    uint16_t expected = (uint16_t)(h->newest.is_there ? h->newest.seq + 1 : 1);
     int16_t ahead = smcr_seq_ahead(cdc->seq, expected);
     if (ahead < 0) {
         if (h->is_replaying) {
@@ -188,14 +188,14 @@ static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_c
             return false;
         }
         explain_remark(v->m, EXPLAIN_FIND_SMC_SEQUENCE, "SMCR-CDC-04", 0, 0,
-                       "message %u comes after message %u", cdc->seq, h->seq);
+                       "message %u comes after message %u", cdc->seq, h->newest.seq);
         return false;
     }
     if (ahead > 0 && !h->is_replaying && h->lost == v->group->lost[v->side])
         explain_remark(v->m, EXPLAIN_FIND_SMC_SEQUENCE, "SMCR-CDC-03", 0, 0, "message %u, but %u is the next",
                        cdc->seq, expected);
-    h->has_sent_cdc = true;
-    h->seq = cdc->seq;
+    h->newest.is_there = true;
+    h->newest.seq = cdc->seq;
     h->is_replaying = false;
     h->lost = v->group->lost[v->side];
     return true;
@@ -206,7 +206,7 @@ static bool is_left_behind(const struct smc_view *v, const struct smc_conn *c, c
 {
     const struct smc_half *h = &c->half[v->side];
     return c->shown.moves[v->side] && c->shown.moved_from[v->side] == link_number(v) &&
-           h->link != link_number(v) && smcr_seq_ahead(cdc->seq, h->seq) <= 0;
+           h->link != link_number(v) && smcr_seq_ahead(cdc->seq, h->newest.seq) <= 0;
 }
 
 static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
@@ -216,10 +216,11 @@ static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc
         explain_smc_say(v, ", from before the move");
         return;
     }
-    if ((h->is_closed || h->is_aborted) && !h->is_replaying) /* after a failover it may be said again */
+    if ((h->end.is_closed || h->end.is_aborted) &&
+        !h->is_replaying) /* after a failover it may be said again */
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0,
                        "a CDC message after the %s %s", SIDE_NAME(v->side),
-                       h->is_aborted ? "aborted" : "closed");
+                       h->end.is_aborted ? "aborted" : "closed");
     take_link(v, c, h->is_replaying);
     if (!take_seq(v, c, cdc))
         return;
@@ -266,10 +267,10 @@ static void follow_cut(struct smc_view *v, struct smc_conn *c, const struct expl
     uint64_t before = mine->produced;
     v->group->lost[v->side]++; /* what its flags said may be missing */
     mine->is_producer_cut |= !explain_layer_has(layer, "producer_cursor");
-    if (mine->has_sent_cdc && smcr_seq_ahead(cdc->seq, mine->seq) <= 0)
+    if (mine->newest.is_there && smcr_seq_ahead(cdc->seq, mine->newest.seq) <= 0)
         return;
-    mine->has_sent_cdc = true;
-    mine->seq = cdc->seq;
+    mine->newest.is_there = true;
+    mine->newest.seq = cdc->seq;
     c->shown.messages[v->side]++;
     if (explain_layer_has(layer, "producer_cursor"))
         move_on(v, &mine->producer, peer->elem_bytes, cdc->producer_cursor, cdc->producer_wrap,
@@ -299,7 +300,8 @@ static void take_cut(struct smc_view *v, struct smc_conn *c, const struct explai
 static bool is_over(const struct smc_view *v, const struct smc_conn *c)
 {
     const struct smc_half *h = &c->half[v->side];
-    return (h->is_closed || h->is_aborted) && !v->is_repeat && explain_smc_may_lack_conns(v->w, v->group);
+    return (h->end.is_closed || h->end.is_aborted) && !v->is_repeat &&
+           explain_smc_may_lack_conns(v->w, v->group);
 }
 
 /* --- messages --- */
@@ -384,7 +386,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
                        SIDE_NAME(receiver));
     *offset = c ? (uint32_t)(from % r->elem_bytes) : 0;
-    bool is_of_another = c && c->half[v->side].is_done && explain_smc_may_lack_conns(v->w, v->group);
+    bool is_of_another = c && c->half[v->side].end.is_done && explain_smc_may_lack_conns(v->w, v->group);
     return c && c->half[receiver].elem_bytes && !is_of_another ? c : NULL; /* the size may be reserved */
 }
 
@@ -407,10 +409,10 @@ static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t o
         explain_smc_doubt(v, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-03", 0,
                           "%" PRIu64 " bytes beyond what the %s has room for",
                           from + bytes - peer->consumed - cap, SIDE_NAME(!v->side));
-    if (mine->is_closed || mine->is_aborted)
+    if (mine->end.is_closed || mine->end.is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0, "a write after the %s %s",
-                       SIDE_NAME(v->side), mine->is_aborted ? "aborted" : "closed");
-    else if (mine->is_done)
+                       SIDE_NAME(v->side), mine->end.is_aborted ? "aborted" : "closed");
+    else if (mine->end.is_done)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
                        "a write after the %s was done sending", SIDE_NAME(v->side));
 }

@@ -94,7 +94,7 @@ static void set_end(struct smc_link *l, unsigned side, const struct smc_accepted
     l->gid[side] = gid_of(a);
     memcpy(l->mac[side].b, a->mac, sizeof l->mac[side].b);
     l->qpn[side] = a->qpn;
-    l->starting_psn[side] = accepted->has_psn ? a->psn : EXPLAIN_PSN_UNKNOWN; /* SMCR-CLC-35 */
+    l->starting_psn[side] = accepted->reach >= SMC_REACH_PSN ? a->psn : EXPLAIN_PSN_UNKNOWN; /* SMCR-CLC-35 */
 }
 
 /* A group with the link that Accept and Confirm name. */
@@ -203,7 +203,8 @@ static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, u
 {
     const struct smcr_accept *a = &accepted->message;
     struct smc_half *h = &c->half[side];
-    unsigned rmb = accepted->has_va ? explain_smc_rmb_know(g, side, link, a->rkey, a->va) : SMC_RMBS_MAX;
+    unsigned rmb =
+        accepted->reach >= SMC_REACH_VA ? explain_smc_rmb_know(g, side, link, a->rkey, a->va) : SMC_RMBS_MAX;
     h->token = c->shown.token[side] = a->alert_token;
     h->index = a->rmbe_index;
     h->rmb = rmb;
@@ -224,7 +225,7 @@ static struct smc_group *settle_group(struct smc_view *v, const struct smc_hands
     const struct smc_accepted *accepted = &h->accepted;
     const struct smcr_accept *confirm = &confirmed->message;
     struct smc_group *g = NULL;
-    if (!accepted->has_qpn || !confirmed->has_qpn)
+    if (accepted->reach < SMC_REACH_QPN || confirmed->reach < SMC_REACH_QPN)
         return NULL;
     if (!accepted->message.flag)
         g = known_group(v, accepted, confirmed, &links[1]);
@@ -233,7 +234,7 @@ static struct smc_group *settle_group(struct smc_view *v, const struct smc_hands
         links[0] = links[1];
     *is_new = !g;
     g = g ? g : make_group(v, accepted, confirmed);
-    if (g && !(accepted->has_va && confirmed->has_va))
+    if (g && !(accepted->reach >= SMC_REACH_VA && confirmed->reach >= SMC_REACH_VA))
         g->is_partial = true;
     return g;
 }
@@ -244,7 +245,7 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
     unsigned links[2] = {0, 0};
     bool is_new = false, is_first = h->accepted.message.flag;
     struct smc_group *g = settle_group(v, h, confirmed, links, &is_new);
-    bool is_named = h->accepted.has_bsize && confirmed->has_bsize;
+    bool is_named = h->accepted.reach >= SMC_REACH_BSIZE && confirmed->reach >= SMC_REACH_BSIZE;
     v->w->is_clc_holey |= !g || !is_named;
     if (g)
         v->m->smc.group = g->id;
@@ -280,18 +281,19 @@ static void judge_trailer(struct smc_view *v, uint32_t trailer)
 static void judge_accept(struct smc_view *v, const struct smc_accepted *accepted)
 {
     const struct smcr_accept *a = &accepted->message;
-    if (a->version == 1 && accepted->has_trailer && a->trailer != SMCR_EYE_CATCHER)
+    if (a->version == 1 && accepted->reach >= SMC_REACH_TRAILER && a->trailer != SMCR_EYE_CATCHER)
         judge_trailer(v, a->trailer);
-    if (accepted->has_bsize && a->rmbe_index == 0)
+    if (accepted->reach >= SMC_REACH_BSIZE && a->rmbe_index == 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-34", 0, 0,
                        "RMBE index 0: they count from 1");
-    if (accepted->has_qpn && a->qpn < 2)
+    if (accepted->reach >= SMC_REACH_QPN && a->qpn < 2)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-QP-05", 0, 0,
                        "QP %" PRIu32 " is none for SMC-R", a->qpn);
     if (a->bsize > 5)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-31", 0, 0, "Bsize %u is reserved",
                        a->bsize);
-    if (accepted->has_bsize && (a->mtu == 0 || a->mtu > 5) && (a->flag || a->type == SMCR_CLC_CONFIRM))
+    if (accepted->reach >= SMC_REACH_BSIZE && (a->mtu == 0 || a->mtu > 5) &&
+        (a->flag || a->type == SMCR_CLC_CONFIRM))
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-33", 0, 0, "MTU %u is reserved", a->mtu);
 }
 
@@ -299,12 +301,12 @@ static void judge_accept(struct smc_view *v, const struct smc_accepted *accepted
 static struct smc_accepted get_accept(const struct smc_view *v, const struct explain_layer *layer)
 {
     uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
-    struct smc_accepted accepted = {.has_qpn = explain_layer_has(layer, "qpn"),
-                                    .has_rkey = explain_layer_has(layer, "rkey"),
-                                    .has_bsize = explain_layer_has(layer, "bsize"),
-                                    .has_va = explain_layer_has(layer, "va"),
-                                    .has_psn = explain_layer_has(layer, "psn"),
-                                    .has_trailer = explain_layer_has(layer, "trailer")};
+    static const char *const fields[] = {
+        [SMC_REACH_QPN] = "qpn", [SMC_REACH_RKEY] = "rkey", [SMC_REACH_BSIZE] = "bsize",
+        [SMC_REACH_VA] = "va",   [SMC_REACH_PSN] = "psn",   [SMC_REACH_TRAILER] = "trailer"};
+    struct smc_accepted accepted = {.reach = SMC_REACH_NOTHING};
+    while (accepted.reach < SMC_REACH_TRAILER && explain_layer_has(layer, fields[accepted.reach + 1]))
+        accepted.reach++;
     smcr_accept_get(&accepted.message, explain_layer_bytes(v->packet, layer, room));
     return accepted;
 }
@@ -315,17 +317,17 @@ static void say_accept(struct smc_view *v, const struct smc_accepted *accepted)
     const char *size = smcr_bsize_name(a->bsize);
     explain_smc_say(v, "SMC%s CLC %s%s", a->version == 2 ? "v2" : "", smcr_clc_type_name(a->type),
                     a->flag ? " (first contact)" : "");
-    if (accepted->has_qpn)
+    if (accepted->reach >= SMC_REACH_QPN)
         explain_smc_say(v, ": QP 0x%06x", a->qpn);
-    if (accepted->has_bsize)
+    if (accepted->reach >= SMC_REACH_BSIZE)
         explain_smc_say(v, ", RMBE %u of %s", a->rmbe_index, size ? size : "a reserved size");
-    if (accepted->has_va)
+    if (accepted->reach >= SMC_REACH_VA)
         explain_smc_say(v, " at 0x%" PRIx64, a->va);
-    if (accepted->has_rkey)
+    if (accepted->reach >= SMC_REACH_RKEY)
         explain_smc_say(v, ", R_Key 0x%08x", a->rkey);
-    if (accepted->has_bsize)
+    if (accepted->reach >= SMC_REACH_BSIZE)
         explain_smc_say(v, ", token 0x%08x", a->alert_token);
-    if (!accepted->has_va)
+    if (accepted->reach < SMC_REACH_VA)
         explain_smc_say(v, " (cut)");
     judge_accept(v, accepted);
 }

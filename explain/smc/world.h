@@ -102,13 +102,25 @@ struct smc_group {
 };
 
 /* What one side of a connection said. */
+/* The newest CDC message of a side. */
+struct smc_newest {
+    bool is_there;
+    uint16_t seq;
+    bool is_blocked, is_urgent;
+};
+
+/* How a side ended a connection. */
+struct smc_end {
+    bool is_done, is_closed, is_aborted;
+};
+
 struct smc_half {
     uint32_t token; /* of its element: what the other side's CDC messages name */
     uint32_t rmb;   /* slot of the group */
     uint8_t index;
     uint32_t elem_bytes;
-    bool has_sent_cdc; /* it sent a CDC message */
-    uint16_t seq;      /* of the newest */
+    struct smc_newest newest;
+    struct smc_end end;
     struct smc_place {
         uint32_t offset;
         uint16_t wrap;
@@ -117,10 +129,8 @@ struct smc_half {
     uint64_t written;            /* writes reached so far */
     bool is_producer_cut;        /* a message was cut before its producer cursor: it is not known any more */
     uint32_t link;               /* number of the link that it used last; 0: none */
-    bool is_blocked, is_done, is_closed, is_aborted;
-    bool is_replaying; /* after a failover validation, until a new message */
-    uint32_t lost;     /* of the group, when it sent last: what came between may be missing */
-    bool is_urgent;
+    bool is_replaying;           /* after a failover validation, until a new message */
+    uint32_t lost;               /* of the group, when it sent last: what came between may be missing */
 };
 
 struct smc_conn {
@@ -131,10 +141,21 @@ struct smc_conn {
     struct smc_conn *next[2]; /* in the chain of each side */
 };
 
-/* An Accept or Confirm, and up to which of its fields the capture holds it. */
+/* The fields of an Accept or Confirm up to which a capture may hold one, in their order. */
+enum smc_reach {
+    SMC_REACH_NOTHING,
+    SMC_REACH_QPN,
+    SMC_REACH_RKEY,
+    SMC_REACH_BSIZE,
+    SMC_REACH_VA,
+    SMC_REACH_PSN,
+    SMC_REACH_TRAILER
+};
+
+/* An Accept or Confirm, as far as the capture holds it. */
 struct smc_accepted {
-    struct smcr_accept message; /* 0 behind that */
-    bool has_qpn, has_rkey, has_bsize, has_va, has_psn, has_trailer;
+    struct smcr_accept message; /* 0 behind the last field that is held */
+    enum smc_reach reach;       /* that field */
 };
 
 /* A handshake of CLC that is not finished. */

@@ -110,7 +110,7 @@ Test(history, answers_are_a_ring)
         explain_answer_add(&half)->number = i;
     uint64_t least = UINT64_MAX;
     for (unsigned i = 0; i < EXPLAIN_ANSWERS_MAX; i++)
-        least = min_u64(least, half.answers[i].number);
+        least = min_u64(least, half.answers.kept[i].number);
     cr_expect_eq(least, 2 * EXPLAIN_ANSWERS_MAX + 2);
     explain_half_free(&half);
 }

@@ -114,10 +114,10 @@ Test(learning, a_responder_is_known_by_what_it_answers)
     cr_expect_eq(q->rq_psn, 10);
     cr_expect_eq(q->pmtu_bytes, 256);
     cr_expect_eq(q->rnr_code, 14);
-    cr_expect(q->has_refused && q->has_limit);
-    cr_expect_eq(q->refused_psn, 11);
-    cr_expect_eq(q->limit_bytes, 256, "the first packet fitted");
-    cr_expect_eq(q->limit_psn, 10);
+    cr_expect(q->refusal.is_there && q->limit.is_there);
+    cr_expect_eq(q->refusal.psn, 11);
+    cr_expect_eq(q->limit.bytes, 256, "the first packet fitted");
+    cr_expect_eq(q->limit.psn, 10);
     cr_expect_eq(q->longest_bytes, 356);
     cr_expect_eq(q->answer_count, 2);
     end(&l);

@@ -276,7 +276,7 @@ Test(learn, a_receive_that_was_too_short)
     unsigned limits = 0;
     learn(&l, "rc_nak", "10.77.0.2");
     for (uint32_t i = 0; i < l.endpoint.qp_count; i++)
-        limits += l.endpoint.qps[i].has_limit;
+        limits += l.endpoint.qps[i].limit.is_there;
     cr_expect_eq(limits, 1);
     forget(&l);
 }

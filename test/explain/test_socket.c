@@ -229,7 +229,7 @@ Test(socket, a_pair_that_has_something_again_is_no_other_one)
     struct explain_flows flows;
     cr_assert(explain_flows_init(&flows, 0));
     struct explain_pair *a = known(&flows, 1), *b = known(&flows, 2);
-    a->half[0].has_requests = true;
+    a->half[0].asks.has_any = true;
     explain_pair_exchange(&flows, a, 1, b, 1);
     cr_expect_eq(a->same_as, b->index);
     cr_expect_eq(b->same_as, 0);
@@ -238,7 +238,7 @@ Test(socket, a_pair_that_has_something_again_is_no_other_one)
     cr_expect_eq(a->same_as, 0);
     cr_expect_eq(b->same_as, a->index);
     cr_expect_eq(flows.same_count, 1);
-    b->half[0].has_requests = true; /* of its own */
+    b->half[0].asks.has_any = true; /* of its own */
     explain_pair_exchange(&flows, b, 1, a, 1);
     cr_expect_eq(b->same_as, 0);
     cr_expect_eq(flows.same_count, 0);

@@ -180,7 +180,7 @@ Test(story, a_packet_that_is_cut_within_its_headers_is_not_guessed_at)
         story_begin(&s);
         s.snap_bytes = snap_bytes;
         story_request(&s, ROCE_OP_WRITE_FIRST, 10, 1024, 3000);
-        cr_expect(!s.p.is_cut, "%u", snap_bytes);
+        cr_expect(!s.p.cut.is_end, "%u", snap_bytes);
         if (s.p.kind == EXPLAIN_ROCE) {
             cr_expect(story_has(&s, EXPLAIN_FIND_CUT), "%u", snap_bytes);
             expect_words(&s, "cut within its headers");
@@ -195,11 +195,11 @@ Test(story, a_broken_header_stays_broken_in_a_cut_packet)
     story_begin(&s);
     s.snap_bytes = 96;
     story_request(&s, ROCE_OP_WRITE_FIRST, 10, 1024, 3000);
-    cr_expect(s.p.is_cut);
+    cr_expect(s.p.cut.is_end);
     s.frame[14 + 8]++; /* TTL: the header checksum does not fit */
     explain_dissect(
         &s.p, &(struct net_capture_record){.data = s.frame, .len_bytes = 96, .wire_bytes = s.len_bytes}, 2);
-    cr_expect(!s.p.is_cut);
+    cr_expect(!s.p.cut.is_end);
     cr_expect_eq(s.p.verdict, ROCE_RX_DROP_IP);
     story_end(&s);
 }
@@ -225,7 +225,7 @@ Test(story, an_ip_checksum_of_zero_was_not_filled_in_yet)
     s.frame[CHECKSUM] = s.frame[CHECKSUM + 1] = 0;
     take_again(&s);
     cr_expect_eq(s.p.verdict, ROCE_RX_TAKEN);
-    cr_expect(s.p.has_no_ip_checksum);
+    cr_expect(s.p.checksum.is_ip_absent);
     cr_expect_eq(s.p.roce.payload, s.frame + 14 + 20 + 8 + 12);
     cr_expect_eq(s.p.roce.l3, s.frame + 14);
     cr_expect_eq(s.p.roce.icrc_found, s.p.roce.icrc_expected);

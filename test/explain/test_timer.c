@@ -79,7 +79,7 @@ static enum explain_fit fit(struct listener *l, uint64_t ns)
 {
     const uint64_t now_ns = 1000 * NS_PER_S;
     l->half.recovery = &l->recovery;
-    l->half.answer_ns = now_ns - 10 * NS_PER_US;
+    l->half.acks.newest_ns = now_ns - 10 * NS_PER_US;
     return explain_fit_of_timer(&l->half, ns, now_ns);
 }
 

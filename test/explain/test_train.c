@@ -226,7 +226,7 @@ Test(train, what_a_snap_length_left_of_it_is_told)
             cr_assert_eq(p.len_bytes, there_bytes, "packet %u of %u bytes", n, snap_bytes);
             cr_assert_eq(p.wire_bytes, whole_bytes);
             cr_assert_eq(p.verdict == ROCE_RX_TAKEN, there_bytes >= 42 + 12);
-            cr_assert_eq(p.is_cut, there_bytes >= 42 + 12 && there_bytes < whole_bytes);
+            cr_assert_eq(p.cut.is_end, there_bytes >= 42 + 12 && there_bytes < whole_bytes);
         }
         cr_assert_eq(n, snap_bytes < 42 + 272 + 12 ? 1 : 4, "%u packets of %u bytes", n, snap_bytes);
         free(part);

@@ -35,14 +35,19 @@ struct iwr_event {
     bool is_refused; /* an FPDU that the recorded end's Terminate is about */
 };
 
+/* One direction of a TCP connection. */
+struct iwr_way {
+    struct explain_stream stream;
+    bool has_frame, is_lost, has_fin, is_over;
+    uint64_t fin_at; /* position of the FIN */
+};
+
 /* One TCP connection of the capture. */
 struct iwr_conn {
     struct nornic_addr addr[2];
     uint16_t port[2];
-    struct explain_stream stream[2];
-    bool has_frame[2], is_lost[2], has_fin[2], is_over[2], is_closed;
-    bool has_crc, has_markers;
-    uint64_t fin_at[2]; /* position of the FIN */
+    struct iwr_way way[2];
+    bool is_closed, has_crc, has_markers;
     struct iwr_event *events;
     size_t event_count, event_cap;
 };

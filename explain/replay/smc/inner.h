@@ -150,45 +150,76 @@ struct smcplay_cdc {
     struct smcr_cdc cdc;
 };
 
+/* The handshake of a connection, as it was recorded. */
+struct smcplay_clc {
+    size_t proposal; /* packet of the tape; */
+    size_t own_at;   /* and that of the endpoint's Accept or Confirm; 0: there is none */
+    unsigned seen;   /* messages, by type and sender: TCP may send them again */
+    bool has_own_declined, has_accept, has_confirm;
+    struct smcr_accept accept, confirm;
+};
+
+/* Bytes that the endpoint sent. */
+struct smcplay_stream {
+    uint8_t *bytes;
+    size_t len, cap;
+    bool is_broken; /* some are not in the capture: those behind them are not known */
+};
+
+/* The CDC messages that the endpoint sent. */
+struct smcplay_cdcs {
+    struct smcplay_cdc *list;
+    size_t count, cap;
+    size_t next;        /* to be played */
+    unsigned link;      /* that the newest recorded one went over, from 1; 0: none yet */
+    uint16_t seq_shift; /* engine's minus recorded sequence numbers */
+    bool has_moved;     /* the newest recorded one is a failover validation */
+};
+
+/* The connection in the engine. */
+struct smcplay_engine {
+    struct smcr_conn *conn; /* NULL: not made, or given back */
+    bool is_begun;
+    struct smcplay_image image;
+    bool is_done, is_closed; /* its newest CDC said so */
+    uint64_t urgent;         /* position behind its last urgent byte */
+};
+
+/* The program over the engine, which does as the recorded one did. */
+struct smcplay_program {
+    uint64_t written, read;
+    bool is_urgent, has_shut;
+};
+
+/* The peer's Proposal or Accept, which waits. */
+struct smcplay_held {
+    bool is_there;
+    size_t packet; /* of the tape, */
+    uint32_t at;   /* and the place in it */
+};
+
 struct smcplay_conn {
     struct nornic_addr addr[2]; /* client, server */
     uint16_t port[2];
-    size_t proposal; /* packet of the tape; */
-    size_t own_at;   /* and that of the endpoint's Accept or Confirm; 0: there is none */
-    bool is_own_server, is_own_known, is_version_2, is_older, has_own_declined;
-    unsigned seen; /* CLC messages, by type and sender: TCP may send them again */
-    bool has_accept, has_confirm;
-    struct smcr_accept accept, confirm;
+    struct smcplay_clc clc;
+    bool is_own_server, is_own_known, is_version_2, is_older;
     unsigned rmb;               /* that the peer's element is in: smcplay_rmb.id, */
     uint64_t elem_at;           /* and where in it, in bytes */
     struct smcplay_image image; /* recorded: the peer's element */
     struct smcr_cursor consumer;
     uint64_t consumed;
-    uint8_t *stream; /* that the endpoint sent */
-    size_t stream_bytes, stream_cap;
-    bool is_stream_broken; /* bytes of it are not in the capture: what comes after is not known */
-    struct smcplay_cdc *cdcs;
-    size_t cdc_count, cdc_cap;
+    struct smcplay_stream stream;
+    struct smcplay_cdcs cdc;
 
     /* playing */
-    struct smcr_conn *engine; /* NULL: not made, or given back */
-    bool is_begun, is_urgent, has_shut;
-    bool is_held;       /* the peer's Proposal or Accept waits: */
-    size_t held_packet; /* of the tape, */
-    uint32_t held_at;   /* and where in it */
+    struct smcplay_engine engine;
+    struct smcplay_program program;
+    struct smcplay_held held;
     struct smcplay *play;
     uint32_t index;
     uint8_t sent[SMCR_CLC_MAX_BYTES]; /* CLC that the engine sent and nothing was compared with */
     size_t sent_bytes;
     uint32_t own_token[2]; /* recorded, engine's; 0: not known */
-    struct smcplay_image engine_image;
-    bool engine_done, engine_closed; /* its newest CDC said so */
-    uint64_t engine_urgent;          /* position behind its last urgent byte */
-    size_t next_cdc;
-    uint64_t written, read;
-    unsigned link;      /* that its last recorded CDC went over, from 1; 0: none yet */
-    uint16_t seq_shift; /* engine's minus recorded sequence numbers */
-    bool has_moved;     /* its newest recorded CDC is a failover validation */
 };
 
 struct smcplay {

@@ -182,7 +182,7 @@ static void translate_token(struct smcplay *s, uint8_t *message)
     smcr_cdc_get(&cdc, message);
     for (unsigned i = s->conn_count; i-- > 0;) {
         const struct smcplay_conn *c = &s->conns[i];
-        if (c->is_begun && c->own_token[1] && c->own_token[0] == cdc.alert_token) {
+        if (c->engine.is_begun && c->own_token[1] && c->own_token[0] == cdc.alert_token) {
             cdc.alert_token = c->own_token[1];
             smcr_cdc_put(message, &cdc);
             return;

@@ -98,7 +98,7 @@ static void port_returns(struct smcplay *s, const uint8_t *message)
 static bool has_more_conns(const struct smcplay *s)
 {
     for (unsigned i = 0; i < s->conn_count; i++)
-        if (s->conns[i].is_own_known && s->conns[i].proposal > s->at)
+        if (s->conns[i].is_own_known && s->conns[i].clc.proposal > s->at)
             return true;
     return false;
 }
@@ -236,7 +236,7 @@ static struct smcplay_message *take_cdc(struct smcplay *s, struct smcplay_link *
                                             .message = "CDC",
                                             .connection = c->index,
                                             .link = smcplay_link_number(s, l)};
-        c->seq_shift++;
+        c->cdc.seq_shift++;
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UPDATE_ENGINE);
         free(merged);
         at = next_cdc(recorded->alert_token, &l->first);
@@ -247,23 +247,24 @@ static struct smcplay_message *take_cdc(struct smcplay *s, struct smcplay_link *
 static bool is_established(const struct smcplay_conn *c)
 {
     struct smcr_conn_status status = {.established = false};
-    if (c->engine)
-        smcr_conn_status(c->engine, &status);
-    return !c->engine || status.established;
+    if (c->engine.conn)
+        smcr_conn_status(c->engine.conn, &status);
+    return !c->engine.conn || status.established;
 }
 
 /* The program acts; and where that makes the engine say nothing yet, what waits for more is let go. */
 static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
 {
-    bool moves = cdc->cdc.failover_validation && c->link && c->link != smcplay_link_number(s, l);
+    bool moves = cdc->cdc.failover_validation && c->cdc.link && c->cdc.link != smcplay_link_number(s, l);
     if (moves && !next_cdc(cdc->cdc.alert_token, &l->first))
-        port_of_link_fails(s, &s->links[c->link - 1]);
+        port_of_link_fails(s, &s->links[c->cdc.link - 1]);
     if (!is_established(c))
         ack_group(s, l); /* who sends data has found the links confirmed, or did not wait for that */
     smcplay_program_acts(s, c, cdc);
     bool ends = cdc->cdc.sending_done || cdc->cdc.connection_closed;
-    if (ends && (c->engine_done < cdc->cdc.sending_done || c->engine_closed < cdc->cdc.connection_closed))
+    if (ends &&
+        (c->engine.is_done < cdc->cdc.sending_done || c->engine.is_closed < cdc->cdc.connection_closed))
         ack_all(s, l); /* who ends has nothing outstanding: SMCR-CLS-03 */
     struct smcplay_message *e = take_cdc(s, l, c, &cdc->cdc);
     for (unsigned i = 0; i < FLUSHES && !e; i++) {
@@ -276,7 +277,7 @@ static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_lin
 /* It tells of nothing but that the program has read on. */
 static bool is_update(const struct smcplay_conn *c, const struct smcplay_cdc *cdc)
 {
-    const struct smcplay_cdc *before = cdc > c->cdcs ? cdc - 1 : NULL;
+    const struct smcplay_cdc *before = cdc > c->cdc.list ? cdc - 1 : NULL;
     uint64_t produced = before ? before->produced : 0;
     const struct smcr_cdc *m = &cdc->cdc, none = {0}, *old = before ? &before->cdc : &none;
     return cdc->produced == produced && m->writer_blocked == old->writer_blocked &&
@@ -288,8 +289,8 @@ static bool is_update(const struct smcplay_conn *c, const struct smcplay_cdc *cd
 /* The recorded end has an urgent byte in the same place. */
 static bool is_urgent_there(const struct smcplay_conn *c, uint64_t produced)
 {
-    for (size_t i = 0; i < c->cdc_count; i++)
-        if (c->cdcs[i].cdc.urgent_present && c->cdcs[i].produced == produced)
+    for (size_t i = 0; i < c->cdc.count; i++)
+        if (c->cdc.list[i].cdc.urgent_present && c->cdc.list[i].produced == produced)
             return true;
     return false;
 }
@@ -314,7 +315,7 @@ static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc
     uint8_t a[SMCR_MSG_BYTES] = {0}, b[SMCR_MSG_BYTES] = {0};
     smcr_cdc_put(a, &like);
     smcr_cdc_put(b, recorded);
-    return memcmp(a, b, sizeof a) == 0 && (uint16_t)(engine->seq - recorded->seq) == c->seq_shift &&
+    return memcmp(a, b, sizeof a) == 0 && (uint16_t)(engine->seq - recorded->seq) == c->cdc.seq_shift &&
            (!engine->urgent_present || is_urgent_there(c, e->produced));
 }
 
@@ -323,14 +324,14 @@ static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc
  * had heard of. What it had posted on the dead link and never came out has used numbers up. */
 static int compare_seq(struct smcplay_conn *c, const struct smcr_cdc *recorded, const struct smcr_cdc *engine)
 {
-    int ahead = smcr_seq_ahead(recorded->seq, (uint16_t)(engine->seq - c->seq_shift));
-    bool has_moved = c->has_moved;
-    c->has_moved = recorded->failover_validation;
+    int ahead = smcr_seq_ahead(recorded->seq, (uint16_t)(engine->seq - c->cdc.seq_shift));
+    bool has_moved = c->cdc.has_moved;
+    c->cdc.has_moved = recorded->failover_validation;
     if (recorded->failover_validation)
         return ahead < 0 ? 0 : ahead;
     if (!has_moved || ahead <= 0)
         return ahead;
-    c->seq_shift = (uint16_t)(c->seq_shift - ahead);
+    c->cdc.seq_shift = (uint16_t)(c->cdc.seq_shift - ahead);
     return 0;
 }
 
@@ -347,7 +348,7 @@ static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcpla
         struct explain_field_diff *d = &told->diffs[told->diff_count++];
         *d = (struct explain_field_diff){.layer = "cdc", .field = "seq"};
         snprintf(d->recorded, sizeof d->recorded, "%u", r.seq);
-        snprintf(d->engine, sizeof d->engine, "%u", (uint16_t)(m.seq - c->seq_shift));
+        snprintf(d->engine, sizeof d->engine, "%u", (uint16_t)(m.seq - c->cdc.seq_shift));
     }
     bool is_cut = told->diff_count > 0 && is_cut_elsewhere(c, &r, e, &m) && !e->is_misplaced;
     if (e->is_misplaced && told->diff_count < EXPLAIN_DIFFS_MAX) {
@@ -367,10 +368,10 @@ static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcpla
 static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc)
 {
     const struct smcr_cdc *m = &cdc->cdc;
-    return c->engine_image.position >= cdc->produced && !m->failover_validation &&
-           (!m->urgent_present || c->engine_urgent >= cdc->produced) &&
-           (m->sending_done == c->engine_done || m->connection_closed) &&
-           m->connection_closed == c->engine_closed && !m->abnormal_close;
+    return c->engine.image.position >= cdc->produced && !m->failover_validation &&
+           (!m->urgent_present || c->engine.urgent >= cdc->produced) &&
+           (m->sending_done == c->engine.is_done || m->connection_closed) &&
+           m->connection_closed == c->engine.is_closed && !m->abnormal_close;
 }
 
 /* The peer has heard by the recorded message how far was read, and writes up to there: the engine, which
@@ -378,9 +379,9 @@ static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc
 static struct smcplay_message *tell_update(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
 {
-    if (!c->engine || !is_update(c, cdc))
+    if (!c->engine.conn || !is_update(c, cdc))
         return NULL;
-    smcr_conn_tell(c->engine, s->now_ns);
+    smcr_conn_tell(c->engine.conn, s->now_ns);
     smcplay_engine_work(s);
     return take_cdc(s, l, c, &cdc->cdc);
 }
@@ -388,9 +389,9 @@ static struct smcplay_message *tell_update(struct smcplay *s, struct smcplay_lin
 static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
 {
     struct smcplay_conn *c = smcplay_conn_by_peer_token(s, get_be32(p->roce.payload + 4), s->at);
-    if (!c || !c->is_begun || c->next_cdc == c->cdc_count)
+    if (!c || !c->engine.is_begun || c->cdc.next == c->cdc.count)
         return;
-    const struct smcplay_cdc *cdc = &c->cdcs[c->next_cdc++];
+    const struct smcplay_cdc *cdc = &c->cdc.list[c->cdc.next++];
     struct explain_smc_compared told = {
         .number = p->number, .message = "CDC", .connection = c->index, .link = smcplay_link_number(s, l)};
     if (!cdc->has_data) {
@@ -399,14 +400,14 @@ static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct exp
     }
     struct smcplay_message *e = provoke_cdc(s, l, c, cdc);
     enum explain_smc_replay_outcome equal = e ? EXPLAIN_SMC_REPLAY_EQUAL : EXPLAIN_SMC_REPLAY_UPDATE_RECORD;
-    c->link = smcplay_link_number(s, l);
+    c->cdc.link = smcplay_link_number(s, l);
     e = e ? e : tell_update(s, l, c, cdc);
     if (e) {
         compare_cdc(s, l, c, p, e, equal, &told);
         free(e);
         return;
     }
-    c->seq_shift--;
+    c->cdc.seq_shift--;
     if (is_update(c, cdc))
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UPDATE_RECORD);
     else

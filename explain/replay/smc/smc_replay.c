@@ -23,13 +23,13 @@ static void play_tcp(struct smcplay *s, size_t i, const struct explain_packet *p
     if (!explain_segment_get(&g, p))
         return;
     struct smcplay_conn *c = smcplay_conn_of(s, &g, &is_own);
-    if (!c || !is_rebuilt(c) || i < c->proposal)
+    if (!c || !is_rebuilt(c) || i < c->clc.proposal)
         return;
     smcplay_clc(s, i, p, c, is_own);
-    if (is_own || !c->engine || !(g.is_fin || g.is_rst))
+    if (is_own || !c->engine.conn || !(g.control.fin || g.control.rst))
         return;
     s->cause = p->number;
-    smcr_conn_tcp_end(c->engine, g.is_rst ? SMCR_TCP_RST : SMCR_TCP_FIN, s->now_ns);
+    smcr_conn_tcp_end(c->engine.conn, g.control.rst ? SMCR_TCP_RST : SMCR_TCP_FIN, s->now_ns);
     smcplay_engine_work(s);
 }
 
@@ -44,7 +44,7 @@ static void play(struct smcplay *s, size_t i)
         play_tcp(s, i, &p);
         return;
     }
-    if (p.kind != EXPLAIN_ROCE || p.verdict != ROCE_RX_TAKEN || p.is_cut)
+    if (p.kind != EXPLAIN_ROCE || p.verdict != ROCE_RX_TAKEN || p.cut.is_end)
         return;
     struct smcplay_link *l = smcplay_link_of(s, &p.roce, &is_own);
     if (l && is_own)
@@ -61,10 +61,10 @@ static enum explain_smc_replay_outcome outcome_of_rest(struct smcplay *s, const 
     smcr_cdc_get(&cdc, m->bytes);
     const struct smcplay_conn *c =
         cdc.type == SMCR_CDC ? smcplay_conn_by_peer_token(s, cdc.alert_token, s->tape->count) : NULL;
-    const struct smcplay_cdc *last = c && c->cdc_count ? &c->cdcs[c->cdc_count - 1] : NULL;
+    const struct smcplay_cdc *last = c && c->cdc.count ? &c->cdc.list[c->cdc.count - 1] : NULL;
     if (m->cause == s->cause)
         return EXPLAIN_SMC_REPLAY_AFTER_END;
-    bool is_told = last && !m->is_misplaced && c->engine_image.position <= last->produced &&
+    bool is_told = last && !m->is_misplaced && c->engine.image.position <= last->produced &&
                    cdc.sending_done <= last->cdc.sending_done && !cdc.abnormal_close &&
                    cdc.connection_closed <= last->cdc.connection_closed;
     return is_told ? EXPLAIN_SMC_REPLAY_UPDATE_ENGINE : EXPLAIN_SMC_REPLAY_ONLY_ENGINE;
@@ -73,8 +73,9 @@ static enum explain_smc_replay_outcome outcome_of_rest(struct smcplay *s, const 
 /* However the streams were cut, in the end the engine has told of as many bytes. */
 static void check_end(struct smcplay *s, struct smcplay_conn *c)
 {
-    const struct smcplay_cdc *last = c->cdc_count ? &c->cdcs[c->cdc_count - 1] : NULL;
-    bool is_short = last && c->is_begun && !c->is_stream_broken && c->engine_image.position < last->produced;
+    const struct smcplay_cdc *last = c->cdc.count ? &c->cdc.list[c->cdc.count - 1] : NULL;
+    bool is_short =
+        last && c->engine.is_begun && !c->stream.is_broken && c->engine.image.position < last->produced;
     if (!is_short)
         return;
     struct explain_smc_compared told = {.number = s->tape->packets[last->packet].number,
@@ -83,7 +84,7 @@ static void check_end(struct smcplay *s, struct smcplay_conn *c)
                                         .diff_count = 1};
     told.diffs[0] = (struct explain_field_diff){.layer = "stream", .field = "bytes"};
     snprintf(told.diffs[0].recorded, sizeof told.diffs[0].recorded, "%" PRIu64, last->produced);
-    snprintf(told.diffs[0].engine, sizeof told.diffs[0].engine, "%" PRIu64, c->engine_image.position);
+    snprintf(told.diffs[0].engine, sizeof told.diffs[0].engine, "%" PRIu64, c->engine.image.position);
     smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_DIFFERENT);
 }
 
@@ -132,9 +133,9 @@ static void free_all(struct smcplay *s)
     for (unsigned i = 0; i < s->conn_count; i++) {
         struct smcplay_conn *c = &s->conns[i];
         smcplay_image_free(&c->image);
-        smcplay_image_free(&c->engine_image);
-        free(c->stream);
-        free(c->cdcs);
+        smcplay_image_free(&c->engine.image);
+        free(c->stream.bytes);
+        free(c->cdc.list);
     }
     free(s->keys);
     free(s->rmbs);
