@@ -46,8 +46,9 @@ ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
 ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
-           explain/flow explain/smc explain/tcp explain/iwarp explain/join explain/show explain/story explain/page \
-           explain/replay explain/replay/smc explain/replay/iwarp base host service
+           explain/meaning explain/flow explain/flow/half explain/flow/pair explain/flow/message explain/flow/again \
+           explain/flow/strict explain/flow/link explain/flow/twice explain/smc explain/tcp explain/iwarp explain/join \
+           explain/show explain/story explain/page explain/replay explain/replay/smc explain/replay/iwarp base host service
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it
@@ -162,7 +163,8 @@ $(BUILD)/cli/explain/tours.o: $(wildcard pcaps/*.pcap)
 $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-# --- tests: one Criterion program a room, of test/ROOM/test_*.c and test/support/*.c ---
+# --- tests: one Criterion program a room, of test/ROOM/, its folders and test/support/ ---
+test_files  = $(wildcard test/$(1)/*.c test/$(1)/*/test_*.c test/$(1)/*/*/test_*.c)
 TEST_ROOMS := $(sort $(patsubst test/%/,%,$(dir $(wildcard test/*/test_*.c))))
 TEST_BIN   := $(TEST_ROOMS:%=$(BUILD)/test/%/run)
 
@@ -177,7 +179,7 @@ $(BUILD)/test/sim_parts.a: $(SIM_PARTS:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
 define test_program
-$(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
+$(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(test_files) $(wildcard test/support/*.c)) \
                         $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) \
                         $(if $(filter verbs,$(1)),$(VERBS_OBJ) $(CMA_OBJ)) \
                         $(if $(filter preload,$(1)),$(addprefix $(BUILD)/preload/,fds.o libc.o decline.o stream.o \

@@ -6,13 +6,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/describe.h"
+#include "explain/flow/again/selective.h"
+#include "explain/flow/connection.h"
+#include "explain/flow/datagram.h"
 #include "explain/flow/early.h"
-#include "explain/flow/pause.h"
-#include "explain/flow/place.h"
-#include "explain/flow/strict.h"
-#include "explain/flow/twice.h"
+#include "explain/flow/link/lldp.h"
+#include "explain/flow/link/pause.h"
+#include "explain/flow/pair/count.h"
+#include "explain/flow/pair/find.h"
+#include "explain/flow/pair/place.h"
+#include "explain/flow/pair/table.h"
+#include "explain/flow/request.h"
+#include "explain/flow/response.h"
+#include "explain/flow/strict/order.h"
+#include "explain/flow/strict/packet.h"
+#include "explain/flow/twice/twice.h"
 #include "explain/iwarp/iwarp.h"
+#include "explain/meaning/words.h"
 #include "explain/packet/soundness.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
@@ -322,7 +332,7 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
  * Where answers stand before what they answer, not all of them are remembered. */
 static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
 {
-    const struct explain_read *r = explain_read_find(half, s->psn);
+    const struct explain_read *r = explain_read_find(&half->reads, s->psn);
     bool is_behind_edge = half->acks.is_known && roce_psn_diff(half->acks.una_psn, s->psn) > 0;
     return s->is_answered ||
            (r && r->psn == s->psn ? r->is_answered || (half->clock.skew_ns && is_behind_edge)
@@ -446,16 +456,16 @@ uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
 {
     const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
-    return p && !p->same_as ? &p->shown : NULL;
+    return p && !p->same.as ? &p->shown : NULL;
 }
 
 struct explain_same explain_analysis_flow_is(const struct explain_analysis *a, uint32_t index)
 {
     struct explain_same same = {.flow = index};
     const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
-    for (unsigned i = 0; i < SAME_MOST && p && p->same_as; i++) {
-        same.flow = p->same_as;
-        same.is_turned ^= p->is_same_turned;
+    for (unsigned i = 0; i < SAME_MOST && p && p->same.as; i++) {
+        same.flow = p->same.as;
+        same.is_turned ^= p->same.is_turned;
         p = explain_pair_by_index(&a->flows, same.flow);
     }
     return same;

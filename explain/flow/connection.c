@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the CM, followed from the REQ to the DREP: which message belongs to which, what was sent
  * again, and what REQ and REP tell of the queue pairs before their first packet. */
+#include "explain/flow/connection.h"
+
 #include <inttypes.h>
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pair/find.h"
+#include "explain/flow/pair/table.h"
 #include "net/bytes.h"
 #include "roce/cm/mad.h"
 

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/describe.h"
-#include "explain/flow/message.h"
-#include "explain/flow/place.h"
-#include "explain/flow/pmtu.h"
+#include "explain/flow/message/pmtu.h"
+#include "explain/flow/pair/place.h"
+#include "explain/meaning/words.h"
 #include "roce/psn.h"
 
 #define PMTU_LEAST  256
@@ -21,7 +20,7 @@
  * guessed may take more than was thought, if the answer goes on with others. */
 static uint32_t next_psn(const struct explain_half *half, const struct roce_pkt *pkt)
 {
-    const struct explain_read *r = explain_read_last(half);
+    const struct explain_read *r = explain_read_last(&half->reads, half->asks.next_psn);
     bool goes_on =
         !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || !(pkt->op->flags & ROCE_PKT_READ_RESP);
     if (!half->asks.is_guessed || !r || !goes_on)
@@ -92,7 +91,8 @@ static void move_edge(struct explain_half *half, uint32_t end_psn)
 {
     if (half->acks.is_known && roce_psn_diff(end_psn, half->acks.una_psn) <= 0)
         return;
-    explain_sent_answered(half, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn, end_psn);
+    explain_sent_answered(&half->history, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn,
+                          end_psn);
     half->acks.is_known = true;
     half->acks.una_psn = end_psn;
 }
@@ -100,7 +100,7 @@ static void move_edge(struct explain_half *half, uint32_t end_psn)
 /* A READ has its answers one by one, an atomic its own. */
 static void answer_read(struct explain_half *half, const struct explain_early_answer *e)
 {
-    struct explain_read *r = explain_read_find(half, e->psn);
+    struct explain_read *r = explain_read_find(&half->reads, e->psn);
     uint32_t flags = roce_opcodes[e->opcode].flags;
     if (!r || !(flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH)))
         return;

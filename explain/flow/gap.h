@@ -3,7 +3,7 @@
 #ifndef NORNIC_EXPLAIN_FLOW_GAP_H
 #define NORNIC_EXPLAIN_FLOW_GAP_H
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pair/types.h"
 
 /* An answer, number `answer`, covers the newest gap of the half, if it has one that no answer has covered
  * before: what of it is not here arrived all the same. `pkt` is that answer; NULL: it is one that came

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests of a connected QP: those that are new, and which of the others is what. */
+#include "explain/flow/request.h"
+
 #include <inttypes.h>
 
-#include "explain/flow/again.h"
-#include "explain/flow/describe.h"
+#include "explain/flow/again/again.h"
+#include "explain/flow/again/notes.h"
 #include "explain/flow/early.h"
 #include "explain/flow/gap.h"
-#include "explain/flow/message.h"
-#include "explain/flow/pmtu.h"
+#include "explain/flow/message/describe.h"
+#include "explain/flow/message/message.h"
+#include "explain/flow/message/pmtu.h"
+#include "explain/flow/pair/count.h"
+#include "explain/packet/sender.h"
 #include "roce/psn.h"
 
 #define PMTU_GUESS 1024 /* until a packet tells */
@@ -20,7 +25,7 @@ static uint32_t remember_read(struct explain_half *half, const struct explain_pa
     bool is_read = pkt->op->flags & ROCE_PKT_READ;
     uint32_t bytes = is_read ? pkt->reth.dma_len : 8;
     uint32_t span = is_read ? explain_pieces_of(bytes, pmtu_bytes ? pmtu_bytes : PMTU_GUESS) : 1;
-    struct explain_read *r = explain_read_add(half);
+    struct explain_read *r = explain_read_add(&half->reads);
     if (r)
         *r = (struct explain_read){.number = packet->number,
                                    .message = message,
@@ -35,7 +40,8 @@ static void remember(struct explain_half *half, const struct explain_packet *pac
                      const struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    struct explain_sent *s = explain_sent_slot(half, pkt->bth.psn);
+    struct explain_sent *s = explain_sent_slot(&half->history, pkt->bth.psn,
+                                               half->recovery ? EXPLAIN_SENT_AGAIN : EXPLAIN_SENT_LEAST);
     if (!s)
         return;
     s->number = packet->number;
@@ -110,7 +116,7 @@ static void take_left_out(struct explain_pair *pair, unsigned direction, const s
 {
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
-    struct explain_read *read = explain_read_find(half, pkt->bth.psn);
+    struct explain_read *read = explain_read_find(&half->reads, pkt->bth.psn);
     if (read && pkt->op->flags & ROCE_PKT_READ) {
         explain_again_rest(pair, direction, packet, read, m);
         return;
@@ -133,7 +139,7 @@ static void take(struct explain_pair *pair, unsigned direction, const struct exp
         explain_pmtu_resolve(pair, half, psn);
     int32_t ahead = half->asks.has_any ? roce_psn_diff(psn, half->asks.next_psn) : 0;
     if (ahead < 0) {
-        struct explain_sent *before = explain_sent_find(half, psn);
+        struct explain_sent *before = explain_sent_find(&half->history, psn);
         if (before)
             explain_again_seen(pair, direction, packet, before, m);
         else
@@ -158,7 +164,7 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
     half->asks.newest_ns = packet->time_ns;
     half->capture.is_headers_cut |= packet->cut.is_operand;
     take(pair, direction, packet, m);
-    explain_carried_take(pair, direction, packet, m);
+    explain_pair_carry(pair, direction, packet, m);
     if (!m->is_copy)
         explain_ids_learn(&pair->ids[direction], explain_ip_id(packet));
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Answers of a connected QP: to what, and what they say. */
+#include "explain/flow/response.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/describe.h"
+#include "explain/flow/again/notes.h"
+#include "explain/flow/again/selective.h"
+#include "explain/flow/again/trouble.h"
 #include "explain/flow/early.h"
 #include "explain/flow/gap.h"
-#include "explain/flow/message.h"
-#include "explain/flow/pmtu.h"
+#include "explain/flow/message/message.h"
+#include "explain/flow/message/pmtu.h"
+#include "explain/flow/pair/count.h"
+#include "explain/flow/pair/fit.h"
+#include "explain/meaning/words.h"
+#include "explain/packet/sender.h"
 #include "roce/psn.h"
 
 /* The request at `end_psn` - 1 has its answer: how long that took, if it was sent once. */
@@ -29,7 +37,7 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
 static uint64_t acknowledge(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn)
 {
     uint64_t newest = 0;
-    struct explain_sent *s = explain_sent_find(half, roce_psn_add(end_psn, ROCE_PSN_MASK));
+    struct explain_sent *s = explain_sent_find(&half->history, roce_psn_add(end_psn, ROCE_PSN_MASK));
     if (s) {
         newest = s->number;
         measure(half, s, packet);
@@ -39,7 +47,7 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
     if (half->acks.is_known && roce_psn_diff(end_psn, half->acks.una_psn) <= 0)
         return newest; /* an answer that comes again takes nothing back, and adds nothing */
     uint32_t from = half->acks.is_known ? half->acks.una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
-    explain_sent_answered(half, from, end_psn);
+    explain_sent_answered(&half->history, from, end_psn);
     half->acks.is_known = true;
     half->acks.una_psn = end_psn;
     explain_note_progress(half, packet, end_psn);
@@ -147,7 +155,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t psn = pkt->bth.psn;
     uint8_t syndrome = pkt->aeth.syndrome;
-    struct explain_sent *s = explain_sent_find(half, psn);
+    struct explain_sent *s = explain_sent_find(&half->history, psn);
     m->answers = s ? s->number : 0;
     bool is_fresh = roce_psn_diff(psn, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn) > 0;
     acknowledge(half, packet, psn);
@@ -174,7 +182,7 @@ static void note_skipped(struct explain_half *half, const struct explain_packet 
 {
     uint32_t psn = packet->roce.bth.psn;
     struct explain_read *r;
-    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++) {
+    for (uint32_t age = 1; (r = explain_read_aged(&half->reads, age)); age++) {
         if (roce_psn_diff(psn, roce_psn_add(r->psn, r->span)) < 0)
             continue;
         if (!r->is_answered)
@@ -270,9 +278,9 @@ static struct explain_read *extend_read(struct explain_half *half, const struct 
 {
     uint32_t psn = pkt->bth.psn;
     struct explain_read *r = NULL;
-    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || explain_sent_find(half, psn))
+    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || explain_sent_find(&half->history, psn))
         return NULL;
-    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++)
+    for (uint32_t age = 1; (r = explain_read_aged(&half->reads, age)); age++)
         if (roce_psn_add(r->psn, r->span) == psn && roce_opcodes[r->opcode].flags & ROCE_PKT_READ)
             break;
     if (!r || r->span * 256 >= r->bytes)
@@ -305,7 +313,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
 {
     const struct roce_pkt *pkt = &packet->roce;
     explain_pmtu_learn(pair, half, pkt);
-    struct explain_read *read = explain_read_find(half, pkt->bth.psn);
+    struct explain_read *read = explain_read_find(&half->reads, pkt->bth.psn);
     if (!read)
         read = extend_read(half, pkt);
     if (!read) {
@@ -334,7 +342,7 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
                             struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    struct explain_read *read = explain_read_find(half, pkt->bth.psn);
+    struct explain_read *read = explain_read_find(&half->reads, pkt->bth.psn);
     if (read) {
         read->is_answered = true;
         m->message = read->message;
@@ -360,7 +368,7 @@ static uint64_t copy_of(struct explain_half *half, const struct explain_ids *ids
         if (a->number && a->ip_id == id && a->psn == bth->psn && a->opcode == bth->opcode)
             return explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN ? 0 : a->number;
     }
-    struct explain_answer *kept = explain_answer_add(half);
+    struct explain_answer *kept = explain_answer_add(&half->answers);
     if (kept)
         *kept = (struct explain_answer){
             .number = packet->number, .psn = bth->psn, .ip_id = id, .opcode = bth->opcode};
@@ -384,8 +392,8 @@ static void remark_copy(const struct explain_packet *packet, const struct explai
 /* Whether an answer that fits no request is one to this pair, as far as others and the UDP ports tell. */
 static bool is_one_of_ours(const struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt)
 {
-    return pair->is_paired || (pair->pair_tries <= 1 && explain_is_own_port(pkt->src_port) &&
-                               pair->src_port[!direction] == pkt->src_port);
+    return pair->pairing.is_shown || (pair->pairing.tries <= 1 && explain_is_own_port(pkt->src_port) &&
+                                      pair->src_port[!direction] == pkt->src_port);
 }
 
 /* Of a PSN before the first that was sent here. */
@@ -451,7 +459,7 @@ static void describe_sack(const struct roce_pkt *pkt, const struct explain_sack 
 static void remark_lacking(struct explain_pair *pair, struct explain_half *half,
                            const struct explain_sack *sack, struct explain_meaning *m)
 {
-    const struct explain_sent *s = explain_sent_find(half, sack->psn);
+    const struct explain_sent *s = explain_sent_find(&half->history, sack->psn);
     bool is_here =
         s && (explain_is_newest_here(half, sack->psn, s) || !explain_weather_is_calm(half->weather));
     uint64_t sent_number = s ? s->number : 0;
@@ -489,7 +497,7 @@ static void take_sack(struct explain_pair *pair, struct explain_half *half, unsi
     pair->shown.selective_acks[direction]++;
     bool is_further = !half->acks.is_known || roce_psn_diff(pkt->bth.psn, half->acks.una_psn) > 0;
     acknowledge(half, packet, pkt->bth.psn);
-    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    const struct explain_sent *s = explain_sent_find(&half->history, pkt->bth.psn);
     struct explain_sack sack = explain_selective_take(half, packet, is_further);
     m->answers = s ? s->number : 0;
     describe_sack(pkt, &sack, m);
@@ -542,14 +550,14 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     bool is_ours = is_one_of_ours(pair, direction, pkt);
     if (explain_early_take(half, packet, is_ours, m)) {
         explain_pmtu_learn(pair, half, pkt);
-        explain_carried_take(pair, !direction, packet, m);
+        explain_pair_carry(pair, !direction, packet, m);
         explain_ids_learn(ids, explain_ip_id(packet));
         return;
     }
     judge_age(pair, half, pkt);
     note_skipped(half, packet);
     take(pair, half, direction, packet, m);
-    explain_carried_take(pair, !direction, packet, m);
+    explain_pair_carry(pair, !direction, packet, m);
     if (is_ghost(half, pkt)) {
         if (is_ours && roce_psn_diff(pkt->bth.psn, half->asks.next_psn) >= 0)
             explain_early_keep(half, packet, true);

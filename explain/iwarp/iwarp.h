@@ -5,7 +5,7 @@
 #ifndef NORNIC_EXPLAIN_IWARP_IWARP_H
 #define NORNIC_EXPLAIN_IWARP_IWARP_H
 
-#include "explain/flow/meaning.h"
+#include "explain/meaning/meaning.h"
 
 struct explain_iwarp;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets that a capture holds more than once. The analysis, which reads once, knows most of them: those
  * seen at another place of their way, those of a stretch that comes again as a whole, and those that
- * came too soon behind their equals to have been sent again (explain/flow/twice.h). What it leaves open
+ * came too soon behind their equals to have been sent again (explain/flow/twice/twice.h). What it leaves open
  * is decided here, when all of both captures is read: where nearly all packets of a capture have an
  * equal shortly behind them, and the analysis, or the other capture, which has them once, says that no
  * sender sent them twice, the capture sees each packet several times. Then each equal that comes as long

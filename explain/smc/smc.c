@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the packets of SMC-R say, each to those who know its kind. */
+#include "explain/smc/smc.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

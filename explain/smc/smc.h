@@ -4,7 +4,7 @@
 #ifndef NORNIC_EXPLAIN_SMC_SMC_H
 #define NORNIC_EXPLAIN_SMC_SMC_H
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pair/types.h"
 
 struct explain_smc;
 
