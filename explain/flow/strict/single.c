@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules of docs/rules.txt that one packet breaks or keeps by itself: what its sender must not write. Of what
  * the parser has taken, lengths, checksums and the ICRC are good. */
-#include "explain/flow/strict/packet.h"
+#include "explain/flow/strict/single.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a port says of itself in LLDP. */
-#ifndef NORNIC_EXPLAIN_FLOW_LINK_LLDP_H
-#define NORNIC_EXPLAIN_FLOW_LINK_LLDP_H
+#ifndef NORNIC_EXPLAIN_FLOW_LINK_DCBX_H
+#define NORNIC_EXPLAIN_FLOW_LINK_DCBX_H
 
 #include "explain/meaning/meaning.h"
 

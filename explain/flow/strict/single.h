@@ -2,8 +2,8 @@
 /* Inside the analysis: the rules of spec/roce.md that say what a sender must do. Whoever breaks one gets a
  * VIOLATION with the id of the requirement. What Linux does otherwise, and may (section 17: M of the BTH, DF
  * beside it the AckReq of datagrams, ACKs with an MSN that stays), is no violation. */
-#ifndef NORNIC_EXPLAIN_FLOW_STRICT_PACKET_H
-#define NORNIC_EXPLAIN_FLOW_STRICT_PACKET_H
+#ifndef NORNIC_EXPLAIN_FLOW_STRICT_SINGLE_H
+#define NORNIC_EXPLAIN_FLOW_STRICT_SINGLE_H
 
 #include "explain/meaning/meaning.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a port says of itself in LLDP, as far as RDMA depends on it: which priorities are lossless, and which
  * one RoCE is told to use. */
-#include "explain/flow/link/lldp.h"
+#include "explain/flow/link/dcbx.h"
 
 #include "explain/meaning/words.h"
 #include "net/ether.h"
