@@ -45,10 +45,12 @@ TIDY_CFLAGS := -std=gnu17 $(ALL_CPPFLAGS) -I.
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
-ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
-           explain/meaning explain/flow explain/flow/half explain/flow/pair explain/flow/message explain/flow/again \
-           explain/flow/strict explain/flow/link explain/flow/twice explain/smc explain/tcp explain/iwarp explain/join \
-           explain/show explain/story explain/page explain/replay explain/replay/smc explain/replay/iwarp base host service
+ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshake sock base host service \
+           explain explain/packet explain/meaning explain/flow explain/flow/half explain/flow/pair \
+           explain/flow/message explain/flow/again explain/flow/strict explain/flow/link explain/flow/twice \
+           explain/smc explain/tcp explain/iwarp explain/join explain/join/keep explain/join/match \
+           explain/join/fate explain/show explain/story explain/page explain/replay explain/replay/learn \
+           explain/replay/smc explain/replay/iwarp
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it

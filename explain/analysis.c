@@ -493,7 +493,7 @@ uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)
 
 const struct explain_smc_conn *explain_analysis_smc_conn(const struct explain_analysis *a, uint32_t id)
 {
-    return a->smc ? explain_smc_conn(a->smc, id) : NULL;
+    return a->smc ? explain_smc_get_conn(a->smc, id) : NULL;
 }
 
 uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
@@ -503,7 +503,7 @@ uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
 
 const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *a, uint32_t id)
 {
-    return a->smc ? explain_smc_group(a->smc, id) : NULL;
+    return a->smc ? explain_smc_get_group(a->smc, id) : NULL;
 }
 
 uint32_t explain_analysis_iwarp_conn_count(const struct explain_analysis *a)
@@ -513,7 +513,7 @@ uint32_t explain_analysis_iwarp_conn_count(const struct explain_analysis *a)
 
 const struct explain_iwarp_conn *explain_analysis_iwarp_conn(const struct explain_analysis *a, uint32_t id)
 {
-    return a->iwarp ? explain_iwarp_conn(a->iwarp, id) : NULL;
+    return a->iwarp ? explain_iwarp_get_conn(a->iwarp, id) : NULL;
 }
 
 uint32_t explain_analysis_iwarp_forgotten(const struct explain_analysis *a)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and atomics with their answers, which come in the order of the requests (RFC 5040 5.2, 5.5; RFC 7306
  * 5.2), and how many are under way (IWARP-FLOW-01). */
+#include "explain/iwarp/answer.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/done.h"
+#include "explain/iwarp/words.h"
 
 #define RESPONSE     EXPLAIN_FIND_IWARP_RESPONSE
 #define ATOMIC_BYTES 8

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Segments of DDP and the messages of RDMAP that they make: what each is, and whether it is the next of
  * its kind (RFC 5041 4, RFC 5040 4). */
+#include "explain/iwarp/ddp.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/answer.h"
+#include "explain/iwarp/done.h"
+#include "explain/iwarp/terminate.h"
+#include "explain/iwarp/words.h"
 
 #define SEQUENCE EXPLAIN_FIND_IWARP_SEQUENCE
 #define OPCODE   EXPLAIN_FIND_IWARP_OPCODE

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FPDUs, one behind the other (RFC 5044 4): lengths, markers, CRC. Their places follow from lengths
  * alone; where the capture has a hole, the next one is looked for. */
+#include "explain/iwarp/fpdu.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/ddp.h"
+#include "explain/iwarp/layers.h"
+#include "explain/iwarp/words.h"
 #include "iwarp/crc.h"
 #include "net/bytes.h"
 

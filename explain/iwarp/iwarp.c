@@ -9,7 +9,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/done.h"
+#include "explain/iwarp/fpdu.h"
+#include "explain/iwarp/setup.h"
+#include "explain/iwarp/table.h"
+#include "explain/iwarp/words.h"
 
 #define MEMORY_MAX (48u << 20)
 #define ANSWER_NS  (10 * NS_PER_MS) /* so shortly before the end of the capture an answer is not missing */
@@ -386,4 +390,20 @@ bool explain_iwarp_next_open(struct explain_iwarp *w, uint64_t last_ns, struct e
         }
     }
     return false;
+}
+
+uint32_t explain_iwarp_conn_count(const struct explain_iwarp *w)
+{
+    return w->conn_count;
+}
+
+const struct explain_iwarp_conn *explain_iwarp_get_conn(const struct explain_iwarp *w, uint32_t id)
+{
+    const struct iwarp_conn *c = explain_iwarp_by_id(w, id);
+    return c ? &c->shown : NULL;
+}
+
+uint32_t explain_iwarp_forgotten(const struct explain_iwarp *w)
+{
+    return w->forgotten_count;
 }

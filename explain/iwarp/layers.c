@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Headers of FPDUs as layers of the frame that they lie in. One that goes on in the next segment, or behind a
  * marker, is shown as far as it goes. */
+#include "explain/iwarp/layers.h"
+
 #include "base/base.h"
-#include "explain/iwarp/world.h"
 
 /* A place in the stream. */
 struct place {

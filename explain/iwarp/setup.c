@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* MPA Request and Reply (RFC 5044 7.1, RFC 6581): what each side asks for, and what comes of it. */
+#include "explain/iwarp/setup.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/layers.h"
+#include "explain/iwarp/words.h"
 
 #define KEY_BYTES (sizeof IWARP_MPA_KEY_REQUEST - 1)
 #define SET_UP    EXPLAIN_FIND_IWARP_SETUP

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connections that are known, by their ends and by id, the one that was silent longest first. */
+#include "explain/iwarp/table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
 
 /* The same for both directions. */
 static uint32_t bucket_of(const struct nornic_addr addr[2], const uint16_t port[2])
@@ -154,26 +155,10 @@ void explain_iwarp_touch(struct explain_iwarp *w, struct iwarp_conn *c)
     }
 }
 
-uint32_t explain_iwarp_conn_count(const struct explain_iwarp *w)
-{
-    return w->conn_count;
-}
-
 struct iwarp_conn *explain_iwarp_by_id(const struct explain_iwarp *w, uint32_t id)
 {
     struct iwarp_conn *c = w->by_id[id % IWARP_BUCKETS];
     while (c && c->shown.id != id)
         c = c->next_by_id;
     return c;
-}
-
-const struct explain_iwarp_conn *explain_iwarp_conn(const struct explain_iwarp *w, uint32_t id)
-{
-    const struct iwarp_conn *c = explain_iwarp_by_id(w, id);
-    return c ? &c->shown : NULL;
-}
-
-uint32_t explain_iwarp_forgotten(const struct explain_iwarp *w)
-{
-    return w->forgotten_count;
 }

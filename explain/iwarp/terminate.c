@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A Terminate, in words: as RFC 5040 lays its control word out, and as Linux siw does, which turns
  * nibbles and flags round (IWARP-AMB-02). Which of the two is meant, what follows it tells. */
+#include "explain/iwarp/terminate.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/words.h"
 #include "iwarp/term.h"
 
 #define READING_BYTES 120

@@ -8,7 +8,17 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "explain/join/inner.h"
+#include "explain/join/fate/fate.h"
+#include "explain/join/fate/sum.h"
+#include "explain/join/keep/digest.h"
+#include "explain/join/keep/group.h"
+#include "explain/join/keep/segment.h"
+#include "explain/join/keep/twice.h"
+#include "explain/join/match/align.h"
+#include "explain/join/match/damaged.h"
+#include "explain/join/match/match.h"
+#include "explain/join/match/order.h"
+#include "explain/join/match/recut.h"
 
 #define MAX_BYTES (UINT64_C(1) << 30)
 
@@ -230,6 +240,11 @@ static int group_once(struct explain_join *j)
     if (!err)
         join_learn(j);
     return err;
+}
+
+int explain_join_take(struct explain_join *j, unsigned side, struct explain_packet *packet)
+{
+    return join_take(j, side, packet);
 }
 
 int explain_join_finish(struct explain_join *j, struct nornic_error *why)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/join/join.h"
 #include "explain/tcp/segment.h"
 
 #define DELAY_TEXT 24

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The responder: it gets what the peer sent, and its answers are compared in their order. An ACK stands
  * for all before it, so that either side may send ACKs that the other leaves out (ROCE-RS-51). */
+#include "explain/replay/responder.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/replay/inner.h"
+#include "explain/replay/diff.h"
+#include "explain/replay/half.h"
+#include "explain/replay/learn/messages.h"
+#include "explain/replay/memory.h"
+#include "explain/replay/outcome.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 

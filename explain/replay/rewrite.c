@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explain/packet/registry.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
 #include "net/ether.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CDC messages and the RDMA WRITEs between them: each connection's cursors, window, end. */
+#include "explain/smc/cdc.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/smc/doubt.h"
 #include "explain/smc/world.h"
 #include "smcr/cdc_wire.h"
 #include "smcr/cursor.h"

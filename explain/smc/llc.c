@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LLC messages: links and RTokens of a group. A message is decoded once, by the lists of its layer; what
  * follows works on the values. */
+#include "explain/smc/llc.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/smc/ask.h"
+#include "explain/smc/doubt.h"
 #include "explain/smc/llc_message.h"
 #include "explain/smc/world.h"
 #include "net/bytes.h"

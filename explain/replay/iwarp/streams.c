@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From packets to events: TCP streams put together, and walked MPA frame by MPA frame, FPDU by FPDU. */
+#include "explain/replay/iwarp/streams.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/iwarp/inner.h"
+#include "explain/replay/tape.h"
 #include "explain/tcp/segment.h"
 #include "iwarp/crc.h"
 #include "iwarp/size.h"

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The handshakes: connections begin when their Proposal is seen, the peer's messages are fed, the endpoint's
  * compared. */
+#include "explain/replay/smc/clc.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/engine.h"
+#include "explain/replay/smc/keys.h"
+#include "explain/replay/smc/learn.h"
+#include "explain/replay/smc/match.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/tape.h"
 
 #define BUFFER_BYTES \
     (1u << 20) /* what the program writes is to fit: its own buffer the capture does not tell */

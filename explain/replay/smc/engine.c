@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint, rebuilt: an instance of smcr/ over a device of roce/ for each of its ports. No frame of
  * theirs travels: each is taken apart here. */
+#include "explain/replay/smc/engine.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/learn.h"
+#include "explain/replay/smc/rmbs.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/smc/writes.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "rdma/transport.h"
 #include "roce/frame.h"

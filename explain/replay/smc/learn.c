@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the capture tells of one peer of SMC-R: its ports, its links, its connections, and for each of these
  * the stream that it sent, with the CDC messages that told of it. */
+#include "explain/replay/smc/learn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/rmbs.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/smc/writes.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LLC and CDC messages, RDMA writes and acknowledgements of the links. */
+#include "explain/replay/smc/messages.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/clc.h"
+#include "explain/replay/smc/engine.h"
+#include "explain/replay/smc/keys.h"
+#include "explain/replay/smc/match.h"
+#include "explain/replay/smc/program.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 

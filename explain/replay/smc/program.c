@@ -5,10 +5,12 @@
  * Two things are seen only later, so that it looks ahead. A writer that is blocked has more to write: it
  * gets all up to the first CDC in which it is not any more. Urgent data is announced before it goes: all up
  * to the CDC that has it is one urgent write. */
+#include "explain/replay/smc/program.h"
+
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/engine.h"
 
 /* In one step: a read of recv() would be taken in pieces, each of which may tell the peer of room, and so
  * stand still behind what the recorded end had told, which the peer relies on. */

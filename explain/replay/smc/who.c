@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who is who: which endpoint an address belongs to, whose a segment or a packet is, what kind of message. */
+#include "explain/replay/smc/who.h"
+
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/tape.h"
 
 #define DETOURS_MAX 8 /* from an address to the one that its link came from, and so on */
 

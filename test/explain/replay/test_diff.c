@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "explain/replay/replay.h"
+#include "explain/replay/diff.h"
 #include "net/bytes.h"
 #include "test/explain/story.h"
 

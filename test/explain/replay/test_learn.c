@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/learn.h"
+#include "explain/replay/learn/learn.h"
+#include "explain/replay/learn/memory.h"
 #include "test/explain/story.h"
 
 #define A "10.0.0.1"

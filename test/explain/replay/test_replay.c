@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "explain/replay/replay.h"
+#include "explain/replay/learn/learn.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
 #include "roce/frame.h"

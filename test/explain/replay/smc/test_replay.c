@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explain/replay/smc/smc_replay.h"
+#include "explain/replay/smc/replay.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
 #include "roce/icrc.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/replay/smc/smc_replay.h"
+#include "explain/replay/smc/replay.h"
 #include "test/explain/smc_wire.h"
 #include "test/sim/seeds.h"
 #include "test/sim/smcr_run.h"

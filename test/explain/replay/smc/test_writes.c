@@ -2,7 +2,7 @@
 /* What RDMA writes leave in an element. */
 #include <criterion/criterion.h>
 
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/writes.h"
 
 /* The last bytes of a write are no data where it was filled up: smcr/link.c. */
 Test(smc_writes, what_a_write_is_filled_up_with_is_not_written)
