@@ -25,22 +25,15 @@
 static const char *const says[] = {
     [JOIN_SAYS_NOTHING] = "", [JOIN_SAYS_COVERS] = "acknowledges it", [JOIN_SAYS_ASKS] = "asks for it"};
 
-static const struct {
-    const char *key, *words;
-} fates[EXPLAIN_FATE_COUNT] = {
-#define ROW(id, key, words) [EXPLAIN_FATE_##id] = {key, words},
+static const char *const fate_keys[EXPLAIN_FATE_COUNT] = {
+#define ROW(id, key) [EXPLAIN_FATE_##id] = key,
     EXPLAIN_FATES(ROW)
 #undef ROW
 };
 
 const char *explain_fate_key(enum explain_fate fate)
 {
-    return fates[fate].key;
-}
-
-const char *explain_fate_words(enum explain_fate fate)
-{
-    return fates[fate].words;
+    return fate_keys[fate];
 }
 
 struct explain_join *explain_join_create(uint64_t max_bytes)

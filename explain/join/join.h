@@ -16,7 +16,6 @@
 struct explain_join;
 
 const char *explain_fate_key(enum explain_fate fate);
-const char *explain_fate_words(enum explain_fate fate);
 /* `max_bytes` of memory at the most; 0: 1 GiB. NULL: no memory. */
 struct explain_join *explain_join_create(uint64_t max_bytes);
 void explain_join_destroy(struct explain_join *join);

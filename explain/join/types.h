@@ -77,9 +77,9 @@ struct join_packet {
     uint32_t icrc;   /* as it stands in the packet, of TCP join_hash_data() of its data; 0: not captured */
     uint32_t record; /* in its file, from 1 */
     uint32_t lane;   /* which address to which */
-    uint32_t
-        stream;   /* 2 * flow in the analysis of its capture + direction; 0, 1: none. Of TCP 2 * connection +
-                        direction, and from join_keep_iwarp() on so many behind join_side.tcp_streams */
+    /* 2 * flow in the analysis of its capture + direction; 0, 1: none. Of TCP 2 * connection + direction,
+     * and from join_keep_iwarp() on so many behind join_side.tcp_streams */
+    uint32_t stream;
     uint32_t psn; /* of TCP the sequence number of the first byte */
     struct join_tcp tcp;
     struct join_match match;
@@ -135,8 +135,8 @@ struct join_side {
     uint64_t blind_ns; /* all TCP that did not show iWARP before was let go of; 0: none */
     uint32_t twice;    /* packets that the capture holds once more, and that are left out */
     struct explain_analysis *analysis;
-    uint32_t
-        *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
+    /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
+    uint32_t *newest_psn;
     uint32_t stream_cap;
     uint32_t tcp_streams; /* behind join_keep_iwarp(): those of connection 0 are this and the next */
     uint32_t at;          /* explain_join_step(): the next one to show */

@@ -15,20 +15,19 @@
 #define EXPLAIN_JOIN_LANE_BYTES   320
 #define EXPLAIN_JOIN_CONN_BYTES   256
 
-/* What became of a packet: id, name in JSON, words. Sender and receiver are the ends that it left and was
- * for. */
-#define EXPLAIN_FATES(X)                                                                           \
-    X(ARRIVED, "arrived", "it arrived")                                                            \
-    X(DAMAGED, "damaged", "it was damaged on the way")                                             \
-    X(LOST, "lost", "it was lost on the way")                                                      \
-    X(COPY, "copy", "the network made a copy")                                                     \
-    X(MISSED_THERE, "missed_at_receiver", "it arrived, and the capture at the receiver misses it") \
-    X(MISSED_HERE, "missed_at_sender", "it was sent, and the capture at the sender misses it")     \
-    X(OUTSIDE, "outside", "the other capture had not begun, or was over")                          \
-    X(UNRELATED, "unrelated", "nothing between these addresses is in the other capture")
+/* What became of a packet: id, name in JSON. Sender and receiver are the ends that it left and was for. */
+#define EXPLAIN_FATES(X)                                                                              \
+    X(ARRIVED, "arrived")                                                                             \
+    X(DAMAGED, "damaged")                 /* on the way */                                            \
+    X(LOST, "lost")                       /* on the way */                                            \
+    X(COPY, "copy")                       /* that the network made */                                 \
+    X(MISSED_THERE, "missed_at_receiver") /* it arrived, and the capture at the receiver misses it */ \
+    X(MISSED_HERE, "missed_at_sender")    /* it was sent, and the capture at the sender misses it */  \
+    X(OUTSIDE, "outside")                 /* the other capture had not begun, or was over */          \
+    X(UNRELATED, "unrelated")             /* nothing between these addresses is in the other capture */
 
 enum explain_fate {
-#define EXPLAIN_FATE_ENUM_(id, key, words) EXPLAIN_FATE_##id,
+#define EXPLAIN_FATE_ENUM_(id, key) EXPLAIN_FATE_##id,
     EXPLAIN_FATES(EXPLAIN_FATE_ENUM_)
 #undef EXPLAIN_FATE_ENUM_
         EXPLAIN_FATE_COUNT
@@ -74,9 +73,9 @@ struct explain_join_summary {
     struct explain_clock clock;
     bool has_icrc; /* packets of RoCE were told apart by it too; false: some are cut */
     bool has_data; /* and segments of TCP by theirs */
-    bool
-        is_either_way; /* either capture may be the one at the end that the first packets left: clocks explain
-                           both, and what is told of ends and delays is the better guess */
+    /* either capture may be the one at the end that the first packets left: clocks explain both, and what
+     * is told of ends and delays is the better guess */
+    bool is_either_way;
 };
 
 #endif

@@ -63,13 +63,13 @@ struct explain_why {
     enum explain_cause cause;
     enum explain_cause or_cause; /* NONE: no other */
     enum explain_sure sure;
-    enum explain_cause
-        candidate[EXPLAIN_CANDIDATES]; /* of cause UNKNOWN: it is one of these; NONE: not known */
+    /* of cause UNKNOWN: it is one of these; NONE: not known */
+    enum explain_cause candidate[EXPLAIN_CANDIDATES];
     enum explain_cause root; /* of RESTART: the cause of the packet at `behind`, with which it began */
     uint64_t behind;
-    uint64_t
-        trigger; /* the answer that made the sender go back, or the request whose timer did, which an answer
-                       * should have stopped; 0: none did, or which one is not known */
+    /* the answer that made the sender go back, or the request whose timer did, which an answer should have
+     * stopped; 0: none did, or which one is not known */
+    uint64_t trigger;
     enum explain_cause way; /* of what is sent again: what happened to the copy before, or to its answer */
     enum explain_sure way_sure;
     enum explain_cause way_candidate[EXPLAIN_CANDIDATES]; /* of way UNKNOWN */

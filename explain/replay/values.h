@@ -68,9 +68,9 @@ struct explain_replay_result {
     uint64_t fed;           /* packets that the engine got */
     uint64_t work_requests; /* posted for the endpoint */
     uint64_t receives;      /* posted */
-    uint64_t
-        changed_memory; /* READs and atomics that found bytes which nothing in the capture had put there */
-    uint32_t late_qps;  /* responders whose connection is older than the capture: their MSN was learned */
+    /* READs and atomics that found bytes which nothing in the capture had put there */
+    uint64_t changed_memory;
+    uint32_t late_qps; /* responders whose connection is older than the capture: their MSN was learned */
     uint32_t qps, silent_qps; /* rebuilt; left out, as they answer nothing in the capture */
 };
 

@@ -165,8 +165,8 @@ struct smc_handshake {
     struct nornic_addr addr[2];
     uint16_t port[2];
     uint8_t last; /* enum smcr_clc_type of the newest message; 0: only the SYN was seen */
-    uint32_t
-        ack_seq; /* TCP's, of the newest Proposal or Confirm: so much of the server the client had then */
+    /* TCP's, of the newest Proposal or Confirm: so much of the server the client had then */
+    uint32_t ack_seq;
     struct smc_accepted accepted;
 };
 

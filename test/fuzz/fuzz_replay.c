@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/replay/learn/learn.h"
+#include "explain/replay/replay.h"
 #include "explain/replay/smc/replay.h"
 #include "net/bytes.h"
 

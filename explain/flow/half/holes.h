@@ -16,9 +16,9 @@ struct explain_hole {
     bool is_fresh;         /* which the first that lacks it was the first to say */
     /* the selective acknowledgements that lack it: the first, the second (0: there is none), the newest */
     uint64_t first_number, first_ns, second_ns, newest_number, newest_ns;
-    uint64_t
-        probe_number; /* of the probe that the newest answers: what was sent behind the probe is not meant. 0:
-                            * the newest has packets behind the hole */
+    /* of the probe that the newest answers: what was sent behind the probe is not meant. 0: the newest has
+     * packets behind the hole */
+    uint64_t probe_number;
     uint64_t echo_number, asked_number; /* the one that answered a probe while it was open, and the probe */
     uint64_t filled_ns;                 /* the time of an answer that said that it is there */
 };

@@ -37,8 +37,8 @@ struct explain_silence {
 struct explain_silences {
     struct explain_silence kept[EXPLAIN_SILENCES_MAX];
     uint32_t in_row; /* timeouts without progress in between */
-    uint64_t
-        stale_ns; /* after so long a timer may have run out that an answer should have stopped; 0: none did */
+    /* after so long a timer may have run out that an answer should have stopped; 0: none did */
+    uint64_t stale_ns;
 };
 
 /* The PSN behind which nothing was sent again before new requests, as identifications show. */

@@ -35,8 +35,8 @@ struct explain_weather {
      * not say otherwise, however soon it comes. */
     bool counts_each;
     uint32_t lost; /* were sent again on a NAK, and nothing says that the first copy came after all */
-    uint32_t
-        late; /* came behind others that were sent later, or came twice though a NAK had asked for them */
+    /* came behind others that were sent later, or came twice though a NAK had asked for them */
+    uint32_t late;
     uint32_t maybe_late; /* came behind others, or into a gap, and may have been overtaken */
     uint32_t copied;     /* are in the capture twice, and were sent once */
     struct explain_damaged damaged[EXPLAIN_DAMAGED_KEPT]; /* a ring */

@@ -19,8 +19,8 @@ struct explain_view {
 struct explain_identity {
     uint64_t digest;
     uint64_t way, back; /* keys */
-    uint32_t
-        place; /* by which to look for it: close to that of the packet sent before it, where that shows */
+    /* by which to look for it: close to that of the packet sent before it, where that shows */
+    uint32_t place;
     uint16_t ip_id;
     bool has_ip_id;
 };

@@ -132,22 +132,23 @@ static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t 
     return true;
 }
 
-/* Takes those out of the stream's list that the packet settles: an answer, or data. */
-static void settle(struct inquiry *q, struct waiting *w, uint32_t packet, bool is_answer)
+/* A packet that comes to those that wait. */
+struct hearing {
+    struct inquiry *q;
+    struct waiting *w;
+    uint32_t packet;
+    bool is_answer; /* or it has data */
+};
+
+/* Returns whether the packet settles one that waits. */
+static bool settles(void *ctx, struct join_doubtful *d)
 {
-    const struct join_packet *by = &q->j->side[!q->from].packets[packet];
-    uint32_t before = JOIN_NONE;
-    for (uint32_t i = w->doubtful.first, n = w->doubtful.count; n--; i = q->doubtful[i].next) {
-        struct join_doubtful *d = &q->doubtful[i];
-        const struct join_packet *p = packet_of(q, d);
-        d->bytes += is_answer ? 0 : common_bytes(p, by);
-        bool is_done = is_answer ? conclude(q, d, packet, w) : d->bytes >= p->tcp.end - p->psn;
-        if (!is_done) {
-            before = i;
-            continue;
-        }
-        join_waiting_take(&w->doubtful, q->doubtful, before, i);
-    }
+    const struct hearing *h = ctx;
+    const struct join_packet *p = packet_of(h->q, d);
+    if (h->is_answer)
+        return conclude(h->q, d, h->packet, h->w);
+    d->bytes += common_bytes(p, &h->q->j->side[!h->q->from].packets[h->packet]);
+    return d->bytes >= p->tcp.end - p->psn;
 }
 
 /* The next packet of the receiver's capture. */
@@ -162,7 +163,7 @@ static void hear(struct inquiry *q, uint32_t i)
     if (!is_answer && p->match.other != JOIN_NONE && !p->match.is_copy && p->tcp.end != p->psn)
         w->came = max_u32(w->came, p->match.other + 1);
     if (is_answer ? p->tcp.has_ack : p->tcp.end != p->psn)
-        settle(q, w, i, is_answer);
+        join_waiting_settle(&w->doubtful, q->doubtful, settles, &(struct hearing){q, w, i, is_answer});
     if (is_answer && p->tcp.has_ack) {
         w->has_ack = true;
         w->ack = p->tcp.ack;

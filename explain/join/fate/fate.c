@@ -268,20 +268,21 @@ static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t 
     return false;
 }
 
-/* A packet of the receiver's capture came, or answers: takes those out of the stream's list that it
- * settles. */
-static void settle(struct inquiry *q, struct asked *a, uint32_t packet, bool is_answer)
+/* A packet that comes to those that wait. */
+struct hearing {
+    struct inquiry *q;
+    uint32_t packet;
+    bool is_answer; /* or it is the packet itself */
+};
+
+/* Returns whether the packet settles one that waits. */
+static bool settles(void *ctx, struct join_doubtful *d)
 {
-    uint32_t psn = q->j->side[!q->from].packets[packet].psn, before = JOIN_NONE;
-    for (uint32_t i = a->doubtful.first, n = a->doubtful.count; n--; i = q->doubtful[i].next) {
-        const struct join_doubtful *d = &q->doubtful[i];
-        bool is_done = is_answer ? conclude(q, d, packet) : q->j->side[q->from].packets[d->packet].psn == psn;
-        if (!is_done) {
-            before = i;
-            continue;
-        }
-        join_waiting_take(&a->doubtful, q->doubtful, before, i);
-    }
+    const struct hearing *h = ctx;
+    const struct explain_join *j = h->q->j;
+    return h->is_answer
+               ? conclude(h->q, d, h->packet)
+               : j->side[h->q->from].packets[d->packet].psn == j->side[!h->q->from].packets[h->packet].psn;
 }
 
 /* The next packet of the receiver's capture. */
@@ -297,7 +298,7 @@ static void hear(struct inquiry *q, uint32_t i)
         return;
     struct asked *a = &q->asked[stream];
     if (a->doubtful.count)
-        settle(q, a, i, is_answer);
+        join_waiting_settle(&a->doubtful, q->doubtful, settles, &(struct hearing){q, i, is_answer});
     uint32_t end = roce_psn_add(p->psn, 1);
     if (is_answer && p->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ)
         a->nak = p->psn | KNOWN;

@@ -11,6 +11,7 @@
 #include "iwarp/opcode.h"
 #include "iwarp/wire.h"
 #include "test/explain/iwarp_reel.h"
+#include "test/explain/json_packet.h"
 #include "test/support/random.h"
 
 #define TCP_ACK 0x10
@@ -74,7 +75,7 @@ Test(iwarp, headers_are_layers_and_json_names_them)
     reel_example(&reel, 0, IWARP_EX_REQUEST_1);
     reel_example(&reel, 1, IWARP_EX_REPLY_1);
     reel_example(&reel, 0, IWARP_EX_SEND);
-    explain_json_packet(&out, &reel.p, &reel.m);
+    json_packet(&out, &reel.p, &reel.m);
     static const char *const parts[] = {
         "\"kind\":\"iwarp\"",
         "\"mpa\":{\"ulpdu_len\":23}",

@@ -16,6 +16,7 @@
 #include "net/link.h"
 #include "nornic/device.h"
 #include "roce/frame.h"
+#include "test/explain/json_packet.h"
 
 #define QPN                0x11u
 #define FIRST_PSN          0xfffffe /* the third packet's is 0 */
@@ -337,7 +338,7 @@ Test(train, it_is_said_once_and_each_packet_has_its_place)
         cr_expect_eq(strstr(m.words, "; first of a train of 3 packets, captured before it was cut") != NULL,
                      i == 0, "%s", m.words);
         explain_text_clear(&json);
-        explain_json_packet(&json, &p, &m);
+        json_packet(&json, &p, &m);
         snprintf(place, sizeof place, "\"train\":{\"packet\":%u,\"of\":3}", i + 1);
         cr_expect_not_null(strstr(json.bytes, place), "%s", json.bytes);
         cr_expect_not_null(strstr(json.bytes, "{\"n\":12,"));

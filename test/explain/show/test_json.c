@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "explain/show/json.h"
+#include "test/explain/json_packet.h"
 #include "test/support/json.h"
 
 static struct json_object *parse(const char *text)
@@ -28,7 +29,7 @@ Test(json, every_packet_is_an_object)
             struct explain_packet p;
             explain_dissect(&p, &record, n);
             explain_text_clear(&text);
-            explain_json_packet(&text, &p, NULL);
+            json_packet(&text, &p, NULL);
             struct json_object *o = parse(text.bytes);
             cr_assert_eq(json_object_get_int64(json_member(o, "n")), (int64_t)n);
             cr_assert_eq(json_object_get_int64(json_member(o, "time_ns")), (int64_t)record.time_ns);
