@@ -6,7 +6,7 @@
 
 #include "cli/demo/side.h"
 #include "cli/node/pattern.h"
-#include "host/events.h"
+#include "host/event/events.h"
 #include "net/bytes.h"
 #include "net/impair.h"
 

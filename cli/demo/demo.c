@@ -18,7 +18,7 @@
 #include "cli/option/color.h"
 #include "cli/option/option.h"
 #include "cli/stop.h"
-#include "host/port_try.h"
+#include "host/port/try.h"
 
 #define BUFFER_BYTES   (32u << 20) /* messages under way take at most so much */
 #define MAX_SIZE_BYTES (8u << 20)

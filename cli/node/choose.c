@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/node/tcp.h"
-#include "net/udp_frame.h"
+#include "net/udp/frame.h"
 
 /* The first address of a name. CLI_OK or CLI_ERROR. */
 static int address_of(const char *name, struct nornic_addr *out)

@@ -3,7 +3,7 @@
 #ifndef NORNIC_CLI_NODE_CHOOSE_H
 #define NORNIC_CLI_NODE_CHOOSE_H
 
-#include "host/port_default.h"
+#include "host/port/default.h"
 
 /* The ports that lead to `host`, a name or an address (NULL: a server), with the own address `bind` (NULL:
  * any). CLI_OK or CLI_ERROR. */

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/option/option.h"
 #include "cli/report/json.h"
-#include "host/port_try.h"
+#include "host/port/try.h"
 #include "roce/roce.h"
 
 struct settings {

@@ -13,9 +13,9 @@
 #include "cli/cli.h"
 #include "cli/report/json.h"
 #include "cli/stop.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 #include "net/packet.h"
-#include "net/pcapng_writer.h"
+#include "net/capture/pcapng_writer.h"
 
 #define FULL_TRIES  1000 /* milliseconds that a full ring is waited for */
 #define TAG_BYTES   18   /* of Ethernet with a VLAN tag */

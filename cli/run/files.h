@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "host/port_names.h"
+#include "host/port/names.h"
 #include "nornic/device.h"
 
 struct run_device {

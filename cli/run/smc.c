@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "service/borrow.h"
+#include "service/borrow/borrow.h"
 #include "service/service.h"
 
 #define MAX_WORDS 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `nornic smc enable`, `disable` and `status`: in which cgroups programs offer SMC-R without privileges. */
-#include "sock/enable.h"
+#include "sock/rendezvous/enable.h"
 
 #include <stdbool.h>
 #include <stdio.h>

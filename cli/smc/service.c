@@ -17,7 +17,7 @@
 #include "cli/option/value.h"
 #include "cli/smc/smc.h"
 #include "cli/stop.h"
-#include "host/port_default.h"
+#include "host/port/default.h"
 
 #define AT(member) CLI_SETS(struct service_options, member)
 #define OTHER_MS   10000 /* how long one that starts at the same time may take */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The object of one process, as sock/stat_json.h has it; json_object_put() it. NULL: `*why` says in a
+/* The object of one process, as sock/stat/json.h has it; json_object_put() it. NULL: `*why` says in a
  * sentence's end. */
 struct json_object *smc_stat_ask(unsigned pid, const char **why);
 

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "cli/report/json.h"
 #include "cli/smc/stat.h"
-#include "sock/stat_json.h"
+#include "sock/stat/json.h"
 
 #define ANSWER_SECONDS 2
 #define MAX_BYTES      (16u << 20) /* some 16384 connections are 6 MB */

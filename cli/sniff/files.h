@@ -5,7 +5,7 @@
 
 #include "net/error.h"
 #include "net/pcap_file.h"
-#include "net/pcapng_writer.h"
+#include "net/capture/pcapng_writer.h"
 
 struct sniff_files {
     const char *path, *ifname; /* the caller's; `path` as the user gave it */

@@ -2,9 +2,9 @@
 #include "cli/sniff/smc.h"
 
 #include "net/bytes.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
+#include "net/wire/ipv6.h"
 
 #define TCP_BYTES      20
 #define TCP_FLAG_SYN   0x02

@@ -10,7 +10,7 @@
 #include "cli/option/option.h"
 #include "cli/report/json.h"
 #include "cli/stat/verbs.h"
-#include "net/share_look.h"
+#include "net/share/look.h"
 
 #define ANSWER_NS (500 * NS_PER_MS) /* a process that makes no progress does not answer */
 

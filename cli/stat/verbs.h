@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 
 /* Those of this network namespace that answer: an array of objects with pid, program, user and what
- * verbs/show.h says, in the order of their pids; json_object_put() it. `*hidden`: how many belong to users
+ * verbs/show/show.h says, in the order of their pids; json_object_put() it. `*hidden`: how many belong to users
  * whom this one may not look at; `*silent`: how many gave no answer. */
 struct json_object *stat_verbs_collect(unsigned *hidden, unsigned *silent);
 

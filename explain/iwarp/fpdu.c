@@ -10,7 +10,7 @@
 #include "explain/iwarp/ddp.h"
 #include "explain/iwarp/layers.h"
 #include "explain/iwarp/words.h"
-#include "iwarp/crc.h"
+#include "iwarp/wire/crc.h"
 #include "net/bytes.h"
 
 #define TAGGED_LEAST   IWARP_DDP_TAGGED_BYTES

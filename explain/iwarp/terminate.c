@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "explain/iwarp/words.h"
-#include "iwarp/term.h"
+#include "iwarp/wire/term.h"
 
 #define READING_BYTES 120
 

@@ -7,9 +7,9 @@
 #include "explain/meaning/meaning.h"
 #include "explain/tcp/segment.h"
 #include "explain/tcp/stream.h"
-#include "iwarp/opcode.h"
-#include "iwarp/size.h"
-#include "iwarp/wire.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/size.h"
+#include "iwarp/wire/wire.h"
 
 #define IWARP_ASKED_MAX   256 /* Reads and atomics of a side that wait for their answers */
 #define IWARP_SENT_MAX    256 /* messages of a side that TCP has not acknowledged */

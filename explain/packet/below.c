@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "net/link.h"
-#include "net/tunnel.h"
+#include "net/wire/link.h"
+#include "net/wire/tunnel.h"
 
 static const uint8_t *here(const struct explain_cursor *c)
 {

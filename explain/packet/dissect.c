@@ -5,11 +5,11 @@
 #include "explain/packet/cursor.h"
 
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/udp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/udp.h"
 #include "roce/cm/mad.h"
 #include "roce/opcode.h"
 

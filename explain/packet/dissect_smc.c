@@ -3,10 +3,10 @@
 #include "base/base.h"
 #include "explain/packet/cursor.h"
 #include "net/bytes.h"
-#include "net/tcp.h"
-#include "smcr/cdc_wire.h"
-#include "smcr/clc2_wire.h"
-#include "smcr/llc2_wire.h"
+#include "net/wire/tcp.h"
+#include "smcr/wire/cdc.h"
+#include "smcr/wire/clc2.h"
+#include "smcr/wire/llc2.h"
 
 #define KEYS_OFFSET      8u /* in a DELETE RKEY of version 2 */
 #define KEY_BYTES        4u

@@ -2,8 +2,8 @@
 /* Frames that never leave a link: flow control, and LLDP with what DCBX says in it. */
 #include "explain/packet/cursor.h"
 
-#include "net/lldp.h"
-#include "net/mac_control.h"
+#include "net/wire/lldp.h"
+#include "net/wire/mac_control.h"
 
 static const uint8_t *here(const struct explain_cursor *c)
 {

@@ -3,10 +3,10 @@
 #include "base/base.h"
 #include "explain/packet/packet.h"
 
-#include "net/checksum.h"
+#include "net/wire/checksum.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/udp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/udp.h"
 
 /* A layer in its frame: `left_bytes` from its first byte to the end of what was captured. */
 struct place {

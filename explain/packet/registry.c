@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/packet/registry.h"
 
-#include "iwarp/wire.h"
-#include "net/ether.h"
+#include "iwarp/wire/wire.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/link.h"
-#include "net/lldp.h"
-#include "net/mac_control.h"
-#include "net/tcp.h"
-#include "net/tunnel.h"
-#include "net/udp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/link.h"
+#include "net/wire/lldp.h"
+#include "net/wire/mac_control.h"
+#include "net/wire/tcp.h"
+#include "net/wire/tunnel.h"
+#include "net/wire/udp.h"
 #include "roce/cm/mad.h"
 #include "roce/wire.h"
-#include "smcr/cdc_wire.h"
-#include "smcr/clc2_wire.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/cdc.h"
+#include "smcr/wire/clc2.h"
+#include "smcr/wire/llc2.h"
 
 const struct explain_layer_kind explain_layer_kinds[EXPLAIN_LAYER_COUNT + 1] = {
 #define ROW(id, key, header, words) {EXPLAIN_LAYER_##id, key, &header##_header, words},

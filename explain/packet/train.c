@@ -6,13 +6,13 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/udp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/udp.h"
 #include "roce/icrc.h"
-#include "roce/ip_id_restore.h"
+#include "roce/wire/ip_id_restore.h"
 #include "roce/psn.h"
 
 #define LEAST_BYTES (ROCE_BTH_BYTES + ROCE_ICRC_BYTES) /* of a packet */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "explain/packet/packet.h"
-#include "net/train.h"
+#include "net/wire/train.h"
 
 /* A walk over the packets of a record: begin, next until it says no, and end if the walk stops before. */
 struct explain_cutter {
@@ -38,7 +38,7 @@ void explain_cutter_begin(struct explain_cutter *cutter, const struct net_captur
 
 /* Takes the next packet apart: the record as it is, or the next packet of the train that it holds, with
  * packet->train set. A packet of a train has its own lengths, an IPv4 identification that is the frame's and
- * one more from packet to packet, or else the one with which its ICRC is right (roce/ip_id.h), an IPv4
+ * one more from packet to packet, or else the one with which its ICRC is right (roce/wire/ip_id.h), an IPv4
  * checksum that is right if the frame's is, or is 0, and a UDP checksum of 0: the frame's is that of none of
  * them. Of a train that a snap length cut, packets of which
  * nothing was captured have the headers of the first up to UDP. False: there are no more, and the walk has

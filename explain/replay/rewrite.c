@@ -7,9 +7,9 @@
 #include "explain/packet/registry.h"
 #include "explain/replay/tape.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
-#include "net/udp.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
+#include "net/wire/udp.h"
 #include "roce/icrc.h"
 #include "roce/psn.h"
 

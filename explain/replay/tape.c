@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "explain/packet/train.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 
 static bool room(struct explain_tape *tape)
 {

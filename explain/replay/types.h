@@ -11,7 +11,7 @@
 #include "explain/replay/learn/endpoint.h"
 #include "explain/replay/tape.h"
 #include "explain/replay/values.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 
 #define REPLAY_FRAME_BYTES (ROCE_FRAME_OVERHEAD_BYTES + ROCE_PMTU_MAX_BYTES)
 

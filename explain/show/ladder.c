@@ -7,7 +7,7 @@
 
 #include "explain/packet/registry.h"
 #include "nornic/addr.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 
 #define MARGIN      20 /* number and time */
 #define LANE        17 /* columns from one lifeline to the next, where there are more than two */

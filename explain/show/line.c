@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "explain/packet/registry.h"
 #include "nornic/addr.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 
 #define DIM    "\033[2m"
 #define YELLOW "\033[33m"

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "explain/smc/doubt.h"
 #include "explain/smc/world.h"
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 #include "smcr/cursor.h"
 
 #define SIDE_NAME(side) ((side) ? "server" : "client")

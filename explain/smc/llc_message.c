@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "smcr/clc2_wire.h"
+#include "smcr/wire/clc2.h"
 
 #define KEYS_OFFSET 8 /* in a DELETE RKEY */
 #define KEY_BYTES   4u

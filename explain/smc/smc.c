@@ -15,7 +15,7 @@
 #include "explain/smc/llc.h"
 #include "explain/smc/world.h"
 #include "roce/psn.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/llc2.h"
 
 /* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
 static bool is_out_of_turn(struct smc_view *v, uint32_t psn)

@@ -7,7 +7,7 @@
 
 #include "explain/flow/pair/types.h"
 #include "smcr/clc_wire.h"
-#include "smcr/llc_wire.h"
+#include "smcr/wire/llc.h"
 
 #define SMC_GROUPS_MAX     32
 #define SMC_LINKS_MAX      9 /* of a group: 8, and an asymmetric one */

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "explain/story/quantiles.h"
 #include "explain/story/units.h"
-#include "iwarp/wire.h"
+#include "iwarp/wire/wire.h"
 #include "nornic/addr.h"
 
 void explain_iwarp_numbers_deinit(struct explain_iwarp_numbers *numbers)

@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/tcp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/tcp.h"
 
 /* What an IP header says of the segment behind it. */
 struct below {

@@ -5,7 +5,7 @@
 
 #include "cli/demo/ladder.h"
 #include "net/bytes.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "roce/roce.h"
 
 #define RC(op) ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_##op)

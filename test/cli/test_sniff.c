@@ -10,7 +10,7 @@
 #include "cli/sniff/live.h"
 #include "cli/sniff/smc.h"
 #include "net/bytes.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 
 #define FRAME_BYTES 200
 

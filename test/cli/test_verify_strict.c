@@ -8,7 +8,7 @@
 #include "cli/verify/strict.h"
 #include "line.h"
 #include "nornic/device.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "roce/wire.h"
 #include "test/support/json.h"
 

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "iwarp/crc.h"
-#include "iwarp/opcode.h"
-#include "iwarp/wire.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/wire.h"
 #include "net/bytes.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/tcp.h"
+#include "net/wire/tcp.h"
 
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10

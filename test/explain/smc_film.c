@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/tcp.h"
-#include "roce/frame.h"
+#include "net/wire/tcp.h"
+#include "roce/wire/frame.h"
 #include "test/support/smcr_examples.h"
 
 static const uint8_t addrs[3][2][4] = {

@@ -6,7 +6,7 @@
 #define NORNIC_TEST_EXPLAIN_SMC_FILM_H
 
 #include "explain/analysis.h"
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 
 #define FILM_SERVER_TOKEN 0xa1b20001u
 #define FILM_CLIENT_TOKEN 0xc3d40001u

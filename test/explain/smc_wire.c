@@ -4,10 +4,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/tcp.h"
+#include "net/wire/tcp.h"
 
 /* What an instance sends over TCP, as a segment. */
 static uint32_t put_segment(struct smc_wire *w, const struct pair_end *end, const uint8_t *bytes, size_t n)

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
 #include "nornic/device.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 
 static void feed(struct story *s)
 {

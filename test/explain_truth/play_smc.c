@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/tcp.h"
+#include "net/wire/tcp.h"
 #include "test/explain_truth/play.h"
 #include "test/sim/smcr_run.h"
 

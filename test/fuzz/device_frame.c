@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "roce/opcode.h"
 #include "roce/psn.h"
 #include "roce/wire.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/train.h"
+#include "net/wire/train.h"
 #include "roce/packet.h"
 #include "roce/psn.h"
 #include "test/support/rc_masks.h"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "net/parse.h"
+#include "net/wire/parse.h"
 #include "net/pcap_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/fault.h"
+#include "verbs/faults/faults.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "net/train.h"
-#include "roce/frame.h"
+#include "net/wire/train.h"
+#include "roce/wire/frame.h"
 #include "roce/opcode.h"
 #include "roce/packet.h"
 #include "roce/psn.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/arrival.h"
+#include "roce/wire/arrival.h"
 #include "roce/packet.h"
 #include "test/support/headers.h"
 

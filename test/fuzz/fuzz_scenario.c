@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "explain/replay/rewrite.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 

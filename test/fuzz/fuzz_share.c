@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/share_hand.h"
-#include "net/share_inner.h"
+#include "net/share/hand.h"
+#include "net/share/inner.h"
 #include "test/fuzz/device_input.h"
 
 #define MEMBERS     2

@@ -9,7 +9,7 @@
 #include "explain/flow/half/ids.h"
 
 #include "explain/packet/sender.h"
-#include "net/train.h"
+#include "net/wire/train.h"
 
 #define LEAP_MAX   8192 /* between two packets of a flow; a half of all numbers is what can be told at most */
 #define LEAP_TAKEN 64   /* so much of it counts as rise */

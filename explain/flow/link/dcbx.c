@@ -4,8 +4,8 @@
 #include "explain/flow/link/dcbx.h"
 
 #include "explain/meaning/words.h"
-#include "net/ether.h"
-#include "net/lldp.h"
+#include "net/wire/ether.h"
+#include "net/wire/lldp.h"
 #include "roce/wire.h"
 
 /* What was gathered from the frame's TLVs. */

@@ -15,10 +15,10 @@
 
 #include "base/base.h"
 #include "explain/meaning/words.h"
-#include "net/ether.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/mac_control.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/mac_control.h"
 
 #define ASSUMED_BPS   UINT64_C(100000000000)
 #define WHOLE_LINK    NET_PFC_CLASSES

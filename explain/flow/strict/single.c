@@ -7,7 +7,7 @@
 
 #include "explain/packet/sender.h"
 #include "net/bytes.h"
-#include "net/udp.h"
+#include "net/wire/udp.h"
 
 #define MESSAGE_MAX_BYTES (UINT32_C(1) << 31) /* ROCE-OPC-4 */
 

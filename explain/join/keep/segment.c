@@ -14,7 +14,7 @@
 #include "explain/join/keep/content.h"
 #include "explain/join/keep/lane.h"
 #include "explain/tcp/segment.h"
-#include "net/tcp.h"
+#include "net/wire/tcp.h"
 
 #define CHECKSUM_AT 16 /* in the TCP header; hosts leave it to the card */
 

@@ -9,8 +9,8 @@
 #include "base/base.h"
 #include "explain/replay/iwarp/messages.h"
 #include "explain/replay/iwarp/streams.h"
-#include "iwarp/opcode.h"
-#include "iwarp/term.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/term.h"
 #include "net/bytes.h"
 
 #define SOURCE_AT 12 /* in a Read Request: what comes before names the end's own memory */

@@ -13,9 +13,9 @@
 #include "explain/replay/iwarp/messages.h"
 #include "explain/replay/iwarp/streams.h"
 #include "explain/replay/iwarp/turn.h"
-#include "iwarp/crc.h"
-#include "iwarp/opcode.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/size.h"
 #include "net/bytes.h"
 
 #define DEPTH_MAX 1024

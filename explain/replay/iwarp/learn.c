@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "explain/replay/iwarp/messages.h"
 #include "explain/replay/iwarp/streams.h"
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "net/bytes.h"
 
 #define REGION_BYTES_MAX (UINT64_C(64) << 20)

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/base.h"
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "net/bytes.h"
 
 const struct iwarp_opcode *explain_iwr_opcode(uint8_t opcode)

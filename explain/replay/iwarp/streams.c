@@ -10,8 +10,8 @@
 #include "base/base.h"
 #include "explain/replay/tape.h"
 #include "explain/tcp/segment.h"
-#include "iwarp/crc.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/size.h"
 #include "net/bytes.h"
 
 static struct iwr_conn *find(const struct iwr_conns *conns, const struct explain_segment *s, uint8_t *side)

@@ -4,9 +4,9 @@
 
 #include "explain/replay/iwarp/learn.h"
 #include "explain/replay/iwarp/messages.h"
-#include "iwarp/crc.h"
-#include "iwarp/opcode.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/size.h"
 #include "net/bytes.h"
 
 /* Where names of the sink's memory stand in a ULPDU. */

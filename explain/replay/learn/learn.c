@@ -11,7 +11,7 @@
 #include "explain/replay/learn/memory.h"
 #include "explain/replay/learn/messages.h"
 #include "explain/replay/tape.h"
-#include "net/ipv6.h"
+#include "net/wire/ipv6.h"
 #include "roce/psn.h"
 
 #define GSI_QPN        1

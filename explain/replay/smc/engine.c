@@ -15,9 +15,9 @@
 #include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "rdma/transport.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "roce/psn.h"
-#include "smcr/networks.h"
+#include "smcr/clc/networks.h"
 
 #define PORT_MTU_BYTES 9000
 #define FRAME_BYTES    (ROCE_FRAME_OVERHEAD_BYTES + ROCE_PMTU_MAX_BYTES)

@@ -13,10 +13,10 @@
 #include "explain/replay/smc/values.h"
 #include "explain/replay/tape.h"
 #include "explain/tcp/segment.h"
-#include "smcr/cdc_wire.h"
-#include "smcr/clc2_wire.h"
+#include "smcr/wire/cdc.h"
+#include "smcr/wire/clc2.h"
 #include "smcr/cursor.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/llc2.h"
 #include "smcr/smcr.h"
 
 #define SMCPLAY_PORTS_MAX 8

@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 #include "explain/show/json.h"
-#include "iwarp/opcode.h"
-#include "iwarp/wire.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/wire.h"
 #include "test/explain/iwarp_reel.h"
 #include "test/explain/json_packet.h"
 #include "test/support/random.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "iwarp/crc.h"
-#include "iwarp/opcode.h"
-#include "iwarp/wire.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/opcode.h"
+#include "iwarp/wire/wire.h"
 #include "test/explain/iwarp_reel.h"
 
 #define TCP_FIN 0x01

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "test/explain/iwarp_reel.h"
 
 #define TCP_ACK 0x10

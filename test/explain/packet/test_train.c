@@ -11,11 +11,11 @@
 #include "explain/replay/tape.h"
 #include "explain/show/json.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
-#include "net/link.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
+#include "net/wire/link.h"
 #include "nornic/device.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "test/explain/json_packet.h"
 
 #define QPN                0x11u

@@ -8,8 +8,8 @@
 #include "explain/replay/replay.h"
 #include "explain/replay/learn/learn.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "roce/frame.h"
+#include "net/wire/checksum.h"
+#include "roce/wire/frame.h"
 #include "test/explain/tape_of.h"
 
 struct outcome {

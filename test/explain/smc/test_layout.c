@@ -5,8 +5,8 @@
 
 #include "base/base.h"
 #include "explain/packet/registry.h"
-#include "smcr/clc2_wire.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/clc2.h"
+#include "smcr/wire/llc2.h"
 
 #define NAMES_MAX 16
 

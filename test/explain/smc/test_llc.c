@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/llc2.h"
 #include "test/explain/smc_film.h"
 #include "test/support/smcr_examples.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "explain/analysis.h"
-#include "net/pcapng_writer.h"
+#include "net/capture/pcapng_writer.h"
 #include "test/explain/smc_wire.h"
 
 TestSuite(smc_nornic, .timeout = 60);

@@ -13,7 +13,7 @@
 #include "test/explain/pcap.h"
 #include "test/explain/skew.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
+#include "net/wire/checksum.h"
 
 #define UDP_CHECKSUM_AT 40
 #define AS_IT_IS        0

@@ -8,9 +8,9 @@
 
 #include "explain/replay/smc/replay.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
+#include "net/wire/checksum.h"
 #include "roce/icrc.h"
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 #include "test/explain/smc_wire.h"
 #include "test/explain/tape_of.h"
 
