@@ -45,7 +45,11 @@ TIDY_CFLAGS := -std=gnu17 $(ALL_CPPFLAGS) -I.
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
-ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshake sock base host service \
+ROOMS   := base net net/wire net/kernel net/capture net/port net/udp net/share xdp rdma rdma/memory rdma/queue \
+           roce roce/wire roce/cc roce/requester roce/responder roce/datagram roce/qp roce/dev roce/cm \
+           iwarp iwarp/wire smcr smcr/wire smcr/clc smcr/group smcr/conn smcr/llc smcr/handshake \
+           host host/dev host/event host/roce host/iwarp host/iwarp/cm host/cm host/port host/api \
+           sock sock/socket sock/rendezvous sock/stat service service/memory service/borrow \
            explain explain/packet explain/meaning explain/flow explain/flow/half explain/flow/pair \
            explain/flow/message explain/flow/again explain/flow/strict explain/flow/link explain/flow/twice \
            explain/smc explain/tcp explain/iwarp explain/join explain/join/keep explain/join/match \
@@ -54,10 +58,12 @@ ROOMS   := net xdp rdma roce roce/cm iwarp smcr smcr/conn smcr/llc smcr/handshak
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it
-VERBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/*.c))
+VERBS_ROOMS := verbs verbs/abi verbs/device verbs/faults verbs/memory verbs/queue verbs/show
+VERBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(addsuffix /*.c,$(VERBS_ROOMS))))
 CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c verbs/rsocket/*.c))
-# what is put before the C library's socket calls, with the program's half of the service (service/borrow.h)
-PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/*.c service/borrow*.c)) $(BUILD)/base/tcp_only.o
+# what is put before the C library's socket calls, with the program's half of the service (service/borrow/borrow.h)
+PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(addsuffix /*.c,preload preload/calls preload/shadow \
+                                                                       service/borrow))) $(BUILD)/base/tcp_only.o
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
 # what a program includes: nornic/nornic.h has it all
 API_HEADERS    := $(filter-out nornic/engine.h,$(wildcard nornic/*.h))
@@ -147,11 +153,11 @@ $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 
 # A program travels inside the library: an .incbin, found by the assembler in the build directory. Link-time
 # optimisation does not see what the assembler defines, so these objects stay out of it.
-BPF_OBJECTS := $(addprefix $(BUILD)/,net/filter_object.o xdp/steer_object.o sock/rendezvous_object.o)
+BPF_OBJECTS := $(addprefix $(BUILD)/,net/port/filter_object.o xdp/steer_object.o sock/rendezvous/option_object.o)
 $(BPF_OBJECTS): ALL_CFLAGS += -Wa,-I$(BUILD)
-$(BUILD)/net/filter_object.o: $(BUILD)/net/filter.bpf.o
+$(BUILD)/net/port/filter_object.o: $(BUILD)/net/port/filter.bpf.o
 $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
-$(BUILD)/sock/rendezvous_object.o: $(BUILD)/sock/rendezvous.bpf.o
+$(BUILD)/sock/rendezvous/option_object.o: $(BUILD)/sock/rendezvous/option.bpf.o
 
 # so do the page of `nornic explain --html`, and the rules
 $(BUILD)/explain/page/assets.o: $(wildcard explain/page/*.html explain/page/*.css explain/page/*.js explain/page/*.txt)
@@ -166,8 +172,8 @@ $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
 # --- tests: one Criterion program a room, of test/ROOM/, its folders and test/support/ ---
-test_files  = $(wildcard test/$(1)/*.c test/$(1)/*/test_*.c test/$(1)/*/*/test_*.c)
 TEST_ROOMS := $(sort $(patsubst test/%/,%,$(dir $(wildcard test/*/test_*.c))))
+test_files  = $(wildcard test/$(1)/*.c test/$(1)/*/test_*.c test/$(1)/*/*/test_*.c)
 TEST_BIN   := $(TEST_ROOMS:%=$(BUILD)/test/%/run)
 
 # two SMC-R instances in memory: tests and fuzzers that name them link them
@@ -204,7 +210,7 @@ $(EXPLAIN_TRUTH): $(BUILD)/test/explain_truth/tool/truth.o \
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -ljson-c -lcriterion
 
 # a program that borrows connections of a service, and nothing of nornic but that: the program's half alone
-BORROW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard service/borrow_*.c))
+BORROW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard service/borrow/*.c))
 SERVICE_PEER := $(BUILD)/test/service_peer/peer
 $(SERVICE_PEER): $(BUILD)/test/service_peer/peer.o $(BORROW_OBJ)
 	$(call say,LD,$@)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* How a program without privileges and the BPF program of SMC-R's TCP option (sock/rendezvous.bpf.c) tell
+/* How a program without privileges and the BPF program of SMC-R's TCP option (sock/rendezvous/option.bpf.c) tell
  * each other of a TCP socket, where the BPF program is on its cgroup for all who ask: by TCP_SAVE_SYN, which
  * listening sockets need in any case, and which anybody may set and read. The C library alone.
  *

@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "bench/netns.h"
-#include "host/port_open.h"
+#include "host/port/open.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/kernel.h"
+#include "net/wire/checksum.h"
+#include "net/kernel/kernel.h"
 
 #define REPETITIONS   9u
 #define RUN_NS        (40 * NS_PER_MS) /* of processor time */

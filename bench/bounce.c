@@ -20,9 +20,9 @@
 #include "bench/netns.h"
 #include "base/histogram.h"
 #include "net/bytes.h"
-#include "net/kernel.h"
-#include "net/udp_frame.h"
-#include "net/udp_port.h"
+#include "net/kernel/kernel.h"
+#include "net/udp/frame.h"
+#include "net/udp/port.h"
 #include "xdp/xdp.h"
 
 #define MESSAGE_BYTES 64u
@@ -31,7 +31,7 @@
 #define TURNS         20u
 #define EXCHANGES     1000u /* of a turn */
 #define WARM_UP       20u
-#define BURST         4u /* buffers at a time, as host/frames.c asks for where little is sent */
+#define BURST         4u /* buffers at a time, as host/roce/frames.c asks for where little is sent */
 #define LOOKS_MAX     1000000u
 #define MEMORY_BYTES  4096u
 #define TCP_PORT      18516

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "bench/netns.h"
-#include "net/kernel.h"
-#include "net/udp_frame.h"
-#include "net/udp_port.h"
+#include "net/kernel/kernel.h"
+#include "net/udp/frame.h"
+#include "net/udp/port.h"
 
 #define REPETITIONS    9u
 #define RUN_NS         (100 * NS_PER_MS) /* of processor time */

@@ -32,7 +32,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "net/checksum.h"
+#include "net/wire/checksum.h"
 #include "nornic/addr.h"
 
 #define BATCH           32

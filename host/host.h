@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "net/error.h"
-#include "net/kernel.h"
+#include "net/kernel/kernel.h"
 #include "net/port.h"
 #include "roce/roce.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "iwarp/wire.h"
+#include "iwarp/wire/wire.h"
 
 /* Executes the request, whose aopcode is below IWARP_ATOMIC_COUNT, on `*at` with a CPU atomic instruction
  * (IWARP-ATOM-03, -04, -08, -09). Returns what was there before. */

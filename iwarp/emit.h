@@ -3,7 +3,7 @@
 #ifndef NORNIC_IWARP_EMIT_H
 #define NORNIC_IWARP_EMIT_H
 
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "iwarp/qp.h"
 
 /* The longest head of a segment: DDP header and that of RDMAP. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "iwarp/fail.h"
 
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "iwarp/ring.h"
-#include "rdma/local_ops.h"
+#include "rdma/queue/local_ops.h"
 
 uint16_t iwarp_fault_of_tagged(enum rdma_remote_fault fault)
 {

@@ -10,7 +10,7 @@
 #include "iwarp/request.h"
 #include "iwarp/ring.h"
 #include "iwarp/sink.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/size.h"
 
 #define DEFAULT_EMSS_BYTES 536u /* of a TCP that has said nothing */
 
@@ -228,7 +228,7 @@ void iwarp_qp_overflowed(struct iwarp_qp *qp)
         iwarp_terminate(qp, IWARP_TERM_RDMAP_LOCAL, NULL);
 }
 
-/* What an overflowed CQ makes of its queue pairs (rdma/qp_cq.c). */
+/* What an overflowed CQ makes of its queue pairs (rdma/queue/overrun.c). */
 static void settle(struct iwarp_qp *qp)
 {
     if (qp->base.is_failing)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A queue pair over a TCP stream: MPA set-up and FPDUs, DDP, RDMAP (RFC 5040, RFC 5041) and the extensions
- * of RFC 7306, on the neutral queue pair of rdma/qp.h. No I/O: octets of TCP come in and go out, time is an
+ * of RFC 7306, on the neutral queue pair of rdma/queue/qp.h. No I/O: octets of TCP come in and go out, time is an
  * argument, and what is to become of the TCP connection is asked for. Inside the engine only.
  *
  *     IDLE ---set-up---> RTS ---------- disconnect, FIN -----> CLOSING ---> IDLE
@@ -8,7 +8,7 @@
  *                         |---- TCP is lost --------------------------------^
  *
  * Whatever comes in is one step: a call does what it leads to in this queue pair and returns. One caller at a
- * time, but for posts (rdma/qp.h). */
+ * time, but for posts (rdma/queue/qp.h). */
 #ifndef NORNIC_IWARP_QP_H
 #define NORNIC_IWARP_QP_H
 
@@ -16,11 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "iwarp/fpdu_tx.h"
-#include "iwarp/setup.h"
-#include "iwarp/term.h"
+#include "iwarp/wire/fpdu_tx.h"
+#include "iwarp/wire/setup.h"
+#include "iwarp/wire/term.h"
 #include "rdma/mem.h"
-#include "rdma/qp.h"
+#include "rdma/queue/qp.h"
 
 /* An initiator that has sent FPDUs and heard none for so long says an empty Write, so often at the most.
  * Linux siw sends its Reply before it listens: FPDUs that come in between it does not see until another

@@ -5,7 +5,7 @@
 #include "iwarp/sink.h"
 
 #include "iwarp/answer.h"
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "iwarp/request.h"
 #include "iwarp/term_rx.h"
 

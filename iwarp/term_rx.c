@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "iwarp/term_rx.h"
 
-#include "iwarp/opcode.h"
+#include "iwarp/wire/opcode.h"
 #include "iwarp/ring.h"
 
 /* The MSN on queue 1 of the request that a Terminate has the header of. False: of none. */

@@ -12,7 +12,7 @@
  *
  * A train is one buffer that holds many packets of one UDP flow: the Ethernet, IP and UDP headers of the
  * first, then the UDP payloads of all, each seg_bytes long but the last, which may be shorter. Whoever cuts
- * it (the kernel, a NIC, net/train.h) repeats the headers, with the IPv4 identification one higher from
+ * it (the kernel, a NIC, net/wire/train.h) repeats the headers, with the IPv4 identification one higher from
  * packet to packet, and the lengths and the IPv4 checksum that are the packet's own. A train's UDP checksum
  * is 0. What a packet cost the world below is so paid once a train. A port that takes no trains (limits)
  * never sees one: it lends buffers for single frames only.
@@ -22,7 +22,7 @@
  * kernel will: UDP source port 4791, an IPv4 identification of 0 and don't-fragment (packet i of a train: i),
  * a flow label of 0. Ethernet headers say nothing: the kernel's routes decide. Frames that were received are
  * put together from what the kernel tells; it does not tell the identification, which stands as 0, and as i
- * in packet i of a train, until the ICRC has told it (roce/ip_id.h).
+ * in packet i of a train, until the ICRC has told it (roce/wire/ip_id.h).
  *
  * A port has one user at a time; it does no locking. */
 #ifndef NORNIC_NET_PORT_H
@@ -229,7 +229,7 @@ static inline const char *net_port_trouble(const struct net_port *port)
     return port->ops->trouble ? port->ops->trouble(port) : NULL;
 }
 
-/* What the port shares its addresses by with other processes (net/share.h), as long as the port lives; NULL:
+/* What the port shares its addresses by with other processes (net/share/share.h), as long as the port lives; NULL:
  * it does not, all queue pair numbers at its addresses are its own. */
 static inline struct net_share *net_port_share(const struct net_port *port)
 {
@@ -237,7 +237,7 @@ static inline struct net_share *net_port_share(const struct net_port *port)
 }
 
 /* What has leased the queue pair numbers and communication ids that the user of the port is to take, so that
- * no other process has them (net/share.h), as long as the port lives; NULL: nothing has. */
+ * no other process has them (net/share/share.h), as long as the port lives; NULL: nothing has. */
 static inline struct net_share *net_port_lease(const struct net_port *port)
 {
     return port->ops->lease ? port->ops->lease(port) : net_port_share(port);

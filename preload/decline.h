@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "service/borrow.h"
+#include "service/borrow/borrow.h"
 
 /* Whether both ends of the established connection `fd` have sent the option (base/smc_mark.h). Kernels
  * before 6.1 do not tell: false. */

@@ -14,7 +14,7 @@
 #include "preload/decline.h"
 #include "preload/libc.h"
 #include "preload/reach.h"
-#include "preload/shadow.h"
+#include "preload/shadow/shadow.h"
 
 #define SETTLE_NS NS_PER_S /* the client sends its first message as soon as it is connected */
 

@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "base/now.h"
 #include "preload/libc.h"
-#include "service/borrow.h"
+#include "service/borrow/borrow.h"
 
 #define RETRY_NS    NS_PER_S
 #define MAX_REST_NS (60 * NS_PER_S)

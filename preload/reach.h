@@ -23,7 +23,7 @@ __attribute__((format(printf, 1, 2))) void reach_trace(const char *format, ...);
  * nest. */
 void reach_no_cancel(void);
 void reach_may_cancel(void);
-/* Around calls of service/borrow.h that make or close descriptors: what they keep is this library's, not the
+/* Around calls of service/borrow/borrow.h that make or close descriptors: what they keep is this library's, not the
  * program's. They nest, and nobody is cancelled between them. */
 void reach_begin(void);
 void reach_end(void);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "service/borrow.h"
+#include "service/borrow/borrow.h"
 
 /* This thread's, made at the first call, gone with the thread. NULL: none can be had. */
 struct borrow_waiter *waiting_own(void);

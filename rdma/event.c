@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma/event.h"
 
-#include "rdma/domain.h"
-#include "rdma/qp.h"
+#include "rdma/memory/domain.h"
+#include "rdma/queue/qp.h"
 
 const char *nornic_event_name(enum nornic_event_type type)
 {

@@ -36,7 +36,7 @@ bool rdma_cq_has_room(const struct rdma_cq *cq, uint32_t count);
 /* It has overflowed and takes nothing any more (ROCE-CQ-2). */
 bool rdma_cq_in_error(const struct rdma_cq *cq);
 
-/* The list of the QPs that complete into it, which rdma/qp_cq.c keeps. */
+/* The list of the QPs that complete into it, which rdma/queue/overrun.c keeps. */
 struct rdma_cq_user **rdma_cq_users(struct rdma_cq *cq);
 
 /* A QP counts itself as a user, so that the CQ cannot go away under it. */

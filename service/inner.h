@@ -6,12 +6,12 @@
 #ifndef NORNIC_SERVICE_INNER_H
 #define NORNIC_SERVICE_INNER_H
 
-#include "service/arena.h"
-#include "service/borrow.h"
-#include "service/control.h"
-#include "service/life.h"
+#include "service/memory/arena.h"
+#include "service/borrow/borrow.h"
+#include "service/memory/control.h"
+#include "service/memory/life.h"
 #include "service/service.h"
-#include "sock/inner.h"
+#include "sock/socket/socket.h"
 
 /* What a descriptor of the loop's epoll is. */
 enum service_kind { SERVICE_STOP, SERVICE_DOORBELL, SERVICE_LISTENER, SERVICE_CLIENT, SERVICE_INNER };

@@ -18,8 +18,8 @@
 
 #include "base/base.h"
 #include "base/high_fd.h"
-#include "host/worker.h"
-#include "net/share_dir.h"
+#include "base/worker.h"
+#include "net/share/dir.h"
 #include "service/inner.h"
 
 #define MAX_EVENTS 64
@@ -194,7 +194,7 @@ void service_run(struct service *service, int stop_fd)
 {
     struct epoll_event events[MAX_EVENTS];
     uint64_t busy_ns = 0;
-    host_worker_begin("nornic-smc");
+    worker_begin("nornic-smc");
     if (stop_fd >= 0 && service_watch_fd(&service->stop_source, SERVICE_STOP, stop_fd, EPOLLIN, NULL) != 0)
         return;
     service->used_ns = host_now_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The service that lends SMC-R connections to programs of its user: the ports, link groups and RMBs are its
- * own, so a connection outlives whatever becomes of a program. service/borrow.h is the program's half and
+ * own, so a connection outlives whatever becomes of a program. service/borrow/borrow.h is the program's half and
  * says how it works; docs/smc.md is the guide. */
 #ifndef NORNIC_SERVICE_SERVICE_H
 #define NORNIC_SERVICE_SERVICE_H

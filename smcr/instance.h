@@ -22,7 +22,7 @@ struct smcr_effects {
     enum smcr_effects_of of;
 };
 
-/* Completions that were taken out of a CQ and are not looked at yet: smcr/port_cq.c. */
+/* Completions that were taken out of a CQ and are not looked at yet: smcr/group/port_cq.c. */
 struct smcr_inbox {
     struct nornic_wc *ring;
     uint32_t capacity, first, count;

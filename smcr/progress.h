@@ -3,7 +3,7 @@
 #ifndef NORNIC_SMCR_PROGRESS_H
 #define NORNIC_SMCR_PROGRESS_H
 
-#include "smcr/link.h"
+#include "smcr/group/link.h"
 
 /* All that is left, until nothing is. After each step: a completion, a timer, a call of the application. */
 void smcr_settle(struct smcr *smcr, uint64_t now_ns);

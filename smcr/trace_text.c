@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 #include "smcr/conn/conn.h"
 
 /* A text that grows as far as it has room. */

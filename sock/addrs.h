@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses of the machine's interfaces. Internal to sock/; under the runtime's lock. */
+/* The addresses of the machine's interfaces. Internal to sock/ and service/; under the runtime's lock. */
 #ifndef NORNIC_SOCK_ADDRS_H
 #define NORNIC_SOCK_ADDRS_H
 

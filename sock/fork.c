@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sock/inner.h"
+#include "sock/socket/socket.h"
 
 static void before_fork(void)
 {

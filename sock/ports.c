@@ -5,7 +5,7 @@
  * deleted and made again gets a new device. Of each VLAN and each family of addresses that the device has
  * GIDs of, one port of the instance is made, so that a connection finds a GID of its own family
  * (SMCR-FC-03) and a port outlives what happens to the other family's addresses. What happens to an interface
- * its device watches (host/gids.c); here it is looked at what that has become whenever a round of the device
+ * its device watches (host/roce/gids.c); here it is looked at what that has become whenever a round of the device
  * has seen a change. Only interfaces that have no device, and whose addresses are whose, are asked for when
  * the kernel has news. */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "net/kernel.h"
+#include "net/kernel/kernel.h"
 #include "roce/query.h"
 #include "sock/addrs.h"
 #include "sock/ports.h"

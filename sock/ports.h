@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The devices of the process and the ports that the instance has of them. Internal to sock/; under the
+/* The devices of the process and the ports that the instance has of them. Internal to sock/ and service/; under the
  * runtime's lock. */
 #ifndef NORNIC_SOCK_PORTS_H
 #define NORNIC_SOCK_PORTS_H

@@ -2,7 +2,7 @@
 /* Starting and stopping as programs do it: nornic/socket.h. */
 #include <errno.h>
 
-#include "host/config.h"
+#include "host/api/config.h"
 #include "sock/sock.h"
 
 int nornic_sockets_start(const struct nornic_sockets_config *config, struct nornic_error *why)

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "host/clock.h"
-#include "sock/inner.h"
+#include "host/dev/clock.h"
+#include "sock/socket/socket.h"
 #include "sock/ports.h"
 
 #define MAX_ROUNDS 16 /* of one progress: more wait for the next */

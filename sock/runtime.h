@@ -3,7 +3,7 @@
  * Internal to sock/.
  *
  * One lock holds all of it, the devices included: each device's own lock is taken inside it, and no other
- * (host/lock.h has the order of all of the library). Whoever ends a call has made progress before the lock is
+ * (host/dev/lock.h has the order of all of the library). Whoever ends a call has made progress before the lock is
  * given back: what was posted is on its way, events are delivered, the timer is set (sock/progress.c). The
  * thread only wakes for what comes from outside. A thread that has the lock is not cancelled. */
 #ifndef NORNIC_SOCK_RUNTIME_H
@@ -13,9 +13,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "host/lock.h"
-#include "net/kernel_news.h"
-#include "sock/rendezvous.h"
+#include "host/dev/lock.h"
+#include "net/kernel/news.h"
+#include "sock/rendezvous/rendezvous.h"
 #include "sock/sock.h"
 
 #define SMCR_RT_INO_BUCKETS 4096

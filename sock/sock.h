@@ -56,7 +56,7 @@ void smcr_sock_counters(struct smcr_counters *out);
 /* The instance's statistics, visited under its lock. */
 void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
 /* Why connections of this process became plain TCP, in words, each with how often: those that the core
- * counts, and those without the option. For sock/stat_json.h, which answers on the stat socket. */
+ * counts, and those without the option. For sock/stat/json.h, which answers on the stat socket. */
 void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx);
 
 #endif

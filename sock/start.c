@@ -15,9 +15,9 @@
 
 #include "base/base.h"
 #include "base/high_fd.h"
-#include "host/random.h"
-#include "sock/inner.h"
-#include "sock/known.h"
+#include "host/dev/random.h"
+#include "sock/socket/socket.h"
+#include "sock/socket/known.h"
 #include "sock/ports.h"
 #include "sock/thread.h"
 

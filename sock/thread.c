@@ -8,8 +8,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "host/worker.h"
-#include "sock/inner.h"
+#include "base/worker.h"
+#include "sock/socket/socket.h"
 
 #define MAX_EVENTS 64
 
@@ -18,7 +18,7 @@
  * could not go on meanwhile: its wake-up costs less than that. */
 static bool looks_again(uint64_t busy_ns)
 {
-    return host_now_ns() - busy_ns < HOST_WORKER_SPIN_NS && !atomic_load(&smcr_rt.lookers) &&
+    return host_now_ns() - busy_ns < WORKER_SPIN_NS && !atomic_load(&smcr_rt.lookers) &&
            atomic_load_explicit(&smcr_rt.caller_cpu, memory_order_relaxed) != sched_getcpu();
 }
 
@@ -27,7 +27,7 @@ static void *run(void *arg)
     struct epoll_event events[MAX_EVENTS];
     uint64_t busy_ns = 0;
     (void)arg;
-    host_worker_begin("nornic-smcr");
+    worker_begin("nornic-smcr");
     while (!atomic_load(&smcr_rt.is_ending)) {
         int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, looks_again(busy_ns) ? 0 : -1);
         host_lock_take_last(&smcr_rt.lock);
@@ -47,7 +47,7 @@ static void *run(void *arg)
 
 int smcr_rt_start_thread(void)
 {
-    return host_worker_start(&smcr_rt.thread, run, NULL);
+    return worker_start(&smcr_rt.thread, run, NULL);
 }
 
 void smcr_rt_stop_thread(void)

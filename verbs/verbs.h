@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 
 #include "base/base.h"
-#include "host/port_names.h"
+#include "host/port/names.h"
 #include "nornic/nornic.h"
 #include "verbs/idle.h"
 
@@ -63,7 +63,7 @@ struct verbs_context_own {
     LIST_HEAD(verbs_dm_list, verbs_dm) dms;
     LIST_HEAD(verbs_qp_list, verbs_qp) qps;
     LIST_HEAD(verbs_ah_list, verbs_ah) spent_ahs;
-    LIST_HEAD(verbs_fated_list, verbs_fated) fated; /* requests that will fail: verbs/fault.c */
+    LIST_HEAD(verbs_fated_list, verbs_fated) fated; /* requests that will fail: verbs/faults/apply.c */
     struct verbs_faults *faults;                    /* the process's; NULL: none */
     atomic_uint moved_mrs;    /* regions whose addresses are not those of their memory */
     struct verbs_context abi; /* last: what programs see is its end */
@@ -200,7 +200,7 @@ void verbs_say(int err, const char *format, ...) __attribute__((format(printf, 2
 void *verbs_fail_null(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A registered range by an address of the program: that of the region's first byte is `iova`, which
- * ibv_reg_mr_iova() chooses. In verbs/mr.c: replaces the addresses in `sges` by those of the memory. Called
+ * ibv_reg_mr_iova() chooses. In verbs/memory/mr.c: replaces the addresses in `sges` by those of the memory. Called
  * where `moved_mrs` is not 0. */
 void verbs_move_sges(struct verbs_context_own *own, struct nornic_sge *sges, unsigned count);
 
@@ -229,7 +229,7 @@ static inline void verbs_let(int state)
 int verbs_wait(int fd);
 
 /* Frees the address handles of `pd` that programs gave back while posted sends named them, where none does
- * any more. In verbs/av.c. */
+ * any more. In verbs/memory/av.c. */
 void verbs_sweep_ahs(struct ibv_pd *pd);
 
 /* The key that a program asks a type 2 window to be bound under: its low octet is the program's to choose,

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/backoff.h"
-#include "net/claim.h"
+#include "net/port/backoff.h"
+#include "net/kernel/claim.h"
 #include "xdp/socket.h"
 #include "xdp/steer.h"
 #include "xdp/xdp.h"

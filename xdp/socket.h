@@ -17,7 +17,7 @@
 #include <xdp/xsk.h>
 
 #include "net/error.h"
-#include "net/kernel.h"
+#include "net/kernel/kernel.h"
 #include "net/port.h"
 #include "xdp/xdp.h"
 

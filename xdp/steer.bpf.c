@@ -9,7 +9,7 @@
 #include <linux/ipv6.h>
 #include <linux/udp.h>
 
-#include "net/gate.bpf.h"
+#include "net/port/gate.bpf.h"
 
 #define XSKS_MAX_ENTRIES 256 /* receive queues */
 

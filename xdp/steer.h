@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "net/error.h"
-#include "net/gate.h"
-#include "net/kernel.h"
+#include "net/port/gate.h"
+#include "net/kernel/kernel.h"
 #include "xdp/xdp.h"
 
 #define XDP_STEER_PROGRAM "nornic_steer" /* by this name a program of ours is known */

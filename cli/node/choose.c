@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/node/tcp.h"
-#include "net/udp/frame.h"
+#include "net/kernel/sockaddr.h"
 
 /* The first address of a name. CLI_OK or CLI_ERROR. */
 static int address_of(const char *name, struct nornic_addr *out)

@@ -5,9 +5,9 @@
 #include "explain/packet/cursor.h"
 
 #include "net/bytes.h"
+#include "net/ipv4.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ether.h"
-#include "net/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 #include "roce/cm/mad.h"

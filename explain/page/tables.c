@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/packet/registry.h"
 #include "explain/page/inside.h"
 #include "explain/show/advice.h"
 #include "explain/show/json.h"
 #include "explain/show/json_iwarp.h"
-#include "explain/packet/registry.h"
 #include "roce/counters.h"
 #include "roce/opcode.h"
 

@@ -9,8 +9,8 @@
 #include "base/base.h"
 #include "explain/smc/doubt.h"
 #include "explain/smc/world.h"
-#include "smcr/wire/cdc.h"
 #include "smcr/cursor.h"
+#include "smcr/wire/cdc.h"
 
 #define SIDE_NAME(side) ((side) ? "server" : "client")
 

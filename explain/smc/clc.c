@@ -11,8 +11,8 @@
 #include "base/base.h"
 #include "explain/smc/world.h"
 #include "explain/tcp/segment.h"
-#include "smcr/wire/clc2.h"
 #include "smcr/cursor.h"
+#include "smcr/wire/clc2.h"
 
 static bool is_of(const struct smc_handshake *h, const struct explain_segment *e, bool from_client)
 {

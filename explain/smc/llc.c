@@ -12,8 +12,8 @@
 #include "explain/smc/llc_message.h"
 #include "explain/smc/world.h"
 #include "net/bytes.h"
-#include "smcr/wire/clc2.h"
 #include "smcr/cursor.h"
+#include "smcr/wire/clc2.h"
 #include "smcr/wire/llc2.h"
 
 #define SIDE_NAME(side) ((side) ? "server" : "client")

@@ -4,9 +4,9 @@
 #ifndef NORNIC_SMCR_CONN_H
 #define NORNIC_SMCR_CONN_H
 
-#include "smcr/clc.h"
+#include "smcr/clc/clc.h"
 #include "smcr/cursor.h"
-#include "smcr/group.h"
+#include "smcr/group/group.h"
 
 /* clang-format off */
 #define SMCR_CONN_STATES(S)                                                                             \

@@ -22,7 +22,7 @@
 #ifndef NORNIC_SMCR_CONN_DATA_H
 #define NORNIC_SMCR_CONN_DATA_H
 
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 #include "smcr/conn/conn.h"
 
 #define SMCR_FLIGHT           16 /* CDCs of a connection that may be posted at a time (SMCR-DAT-11) */

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "smcr/handshake/flow.h"
-#include "smcr/networks.h"
+#include "smcr/clc/networks.h"
 
 /* Nothing is reserved for it (SMCR-REN-07), and it is the same for first and subsequent contact
  * (SMCR-CLC-25). */

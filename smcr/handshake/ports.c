@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "smcr/handshake/flow.h"
-#include "smcr/networks.h"
+#include "smcr/clc/networks.h"
 
 static bool is_reachable(const struct smcr_port *port, const struct smcr_conn *conn)
 {

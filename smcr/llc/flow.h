@@ -4,7 +4,7 @@
 #define NORNIC_SMCR_LLC_FLOW_H
 
 #include "base/base.h"
-#include "smcr/group.h"
+#include "smcr/group/group.h"
 #include "smcr/llc/messages2.h"
 
 #define SMCR_MIN_QPN 2 /* SMCR-QP-05 */

@@ -19,8 +19,8 @@
 
 #include "rdma/timer.h"
 #include "smcr/llc/messages.h"
-#include "smcr/llc2_wire.h"
-#include "smcr/rmb.h"
+#include "smcr/wire/llc2.h"
+#include "smcr/group/rmb.h"
 #include "smcr/smcr.h"
 
 struct smcr_group;

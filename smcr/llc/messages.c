@@ -6,7 +6,7 @@
 
 #include "net/bytes.h"
 #include "rdma/mr.h"
-#include "smcr/group.h"
+#include "smcr/group/group.h"
 #include "smcr/llc/messages2.h"
 
 /* --- taken apart --- */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "smcr/llc_wire.h"
+#include "smcr/wire/llc.h"
 
 struct smcr_group;
 struct smcr_link;

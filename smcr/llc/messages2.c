@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LLC messages of version 2: from the lists of smcr/llc2_wire.h. */
+/* LLC messages of version 2: from the lists of smcr/wire/llc2.h. */
 #include "smcr/llc/messages2.h"
 
 #include <string.h>
 
 #include "rdma/mr.h"
-#include "smcr/group.h"
+#include "smcr/group/group.h"
 
 #define V2_TYPE 0x20 /* the upper half of a type is its version */
 

@@ -6,7 +6,7 @@
 
 #include "nornic/addr.h"
 #include "smcr/llc/messages.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/llc2.h"
 
 /* The first SMCR_MSG_BYTES of a message that came, as version 1 has it, into `out`. False: it is none of
  * version 2, or not as long as it says. */

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "ends.h"
-#include "host/api.h"
-#include "host/dev.h"
+#include "host/api/api.h"
+#include "host/dev/dev.h"
 
 #define WAIT_NS (5 * ENDS_SECOND_NS)
 

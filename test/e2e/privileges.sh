@@ -139,7 +139,7 @@ as_child(may_not_connect)
 assert said(s, 1)[0] == 0
 END
 services
-version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/shared.h)
+version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/memory/shared.h)
 run python3 "$tmp/asks.py" "$tmp/a.sock" "$version"
 if [ $rc = 0 ] && [ -z "$out" ]; then ok the_service_looks_who_asks
 else notok the_service_looks_who_asks "$rc: $out $err"; fi

@@ -137,7 +137,7 @@ END
 run "${in_a[@]}" python3 "$tmp/named.py" "$peer" "$tmp/a.sock" "$service_a"
 result another_user_s_pair_is_no_connection "$rc $out $err" \
     [ "$out" = "failed: borrow_attach: Socket operation on non-socket" ]
-version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/shared.h)
+version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/memory/shared.h)
 cat >"$tmp/garbage.py" <<'END'
 import array, os, socket, struct, sys, time
 def connect():

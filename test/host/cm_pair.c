@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/base.h"
-#include "cm_pair.h"
+#include "test/host/cm_pair.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

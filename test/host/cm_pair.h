@@ -4,7 +4,7 @@
 #define NORNIC_TEST_HOST_CM_PAIR_H
 
 #include "base/base.h"
-#include "host/cm.h"
+#include "host/cm/cm.h"
 #include "test/support/netns.h"
 
 #define CM_PAIR_PORT 4711

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "iw_pair.h"
+#include "test/host/iw_pair.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "test/host/pair.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

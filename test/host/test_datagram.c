@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "pair.h"
+#include "test/host/pair.h"
 
 #define QKEY     0x77u
 #define PAYLOAD  200u

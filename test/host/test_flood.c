@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "host/port_open.h"
+#include "host/port/open.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
-#include "pair.h"
+#include "test/host/pair.h"
 
 #define FLOOD_FRAMES  20000u /* several times what a ring holds */
 #define FORGED_FRAMES 1000u

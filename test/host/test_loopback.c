@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "net/memory.h"
-#include "pair.h"
+#include "test/host/pair.h"
 
 /* One device whose QPs are connected with each other, as the two sides of a pair; `far` is the other end of
  * its port, which must stay silent. */

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "cm_pair.h"
-#include "host/cm_inner.h"
-#include "net/share.h"
+#include "test/host/cm_pair.h"
+#include "host/cm/inner.h"
+#include "net/share/share.h"
 
 #define SIDES 3
 #define QKEY  0x11223344u

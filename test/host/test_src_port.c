@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cm_pair.h"
-#include "iw_pair.h"
+#include "test/host/cm_pair.h"
+#include "test/host/iw_pair.h"
 
 #define MINE 7490
 

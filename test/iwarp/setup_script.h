@@ -3,7 +3,7 @@
 #ifndef NORNIC_TEST_IWARP_SETUP_SCRIPT_H
 #define NORNIC_TEST_IWARP_SETUP_SCRIPT_H
 
-#include "iwarp/setup.h"
+#include "iwarp/wire/setup.h"
 #include "test/support/iwarp_frames.h"
 
 #define FLAG_M 0x80

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/size.h"
 #include "test/iwarp/world.h"
 
 #define STREAM_MAX 8192u

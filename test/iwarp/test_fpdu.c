@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FPDUs in and out: iwarp/fpdu_tx.c makes them, iwarp/fpdu_rx.c reads them, and neither believes the other
+/* FPDUs in and out: iwarp/wire/fpdu_tx.c makes them, iwarp/wire/fpdu_rx.c reads them, and neither believes the other
  * alone: the layouts of markers and the CRCs are those of a script that knows nothing of this project. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "iwarp/crc.h"
-#include "iwarp/fpdu_tx.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/fpdu_tx.h"
+#include "iwarp/wire/size.h"
 #include "test/support/iwarp_frames.h"
 #include "test/support/random.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "iwarp/crc.h"
+#include "iwarp/wire/crc.h"
 #include "test/iwarp/world.h"
 
 static struct side s;

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "iwarp/size.h"
+#include "iwarp/wire/size.h"
 #include "test/iwarp/world.h"
 
 #define HEADERS_BYTES (14 + 20 + 20)

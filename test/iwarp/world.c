@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iwarp/size.h"
+#include "iwarp/wire/size.h"
 
 static void on_event(void *ctx, const struct rdma_event *event)
 {

@@ -4,11 +4,11 @@
 #include <assert.h>
 
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/udp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/udp.h"
 
 static uint8_t *put_l3(uint8_t *p, enum test_frame_kind kind, uint16_t payload_bytes)
 {

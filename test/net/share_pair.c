@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "share_pair.h"
+#include "test/net/share_pair.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -4,7 +4,7 @@
 #ifndef NORNIC_TEST_NET_SHARE_PAIR_H
 #define NORNIC_TEST_NET_SHARE_PAIR_H
 
-#include "net/share_who.h"
+#include "net/share/who.h"
 
 /* Makes the directory, and NORNIC_RUNTIME_DIR name it; and removes it, which fails the test where something
  * was left in it. */

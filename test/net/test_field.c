@@ -4,10 +4,10 @@
 
 #include <criterion/criterion.h>
 
-#include "net/ether.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/udp.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/udp.h"
 #include "test/support/random.h"
 #include "test/support/tiling.h"
 

@@ -20,7 +20,7 @@
 
 #include "base/base.h"
 #include "base/now.h"
-#include "service/borrow_inner.h"
+#include "service/borrow/inner.h"
 #include "test/service/asleep.h"
 #include "test/service/lent.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """DCQCN as its paper writes it, in real numbers and with every timer expiry as an event of its own: the second
-opinion that roce/dcqcn.c is held against. Writes test/roce/dcqcn_vectors.txt:
+opinion that roce/cc/dcqcn.c is held against. Writes test/roce/dcqcn_vectors.txt:
 
     test/roce/dcqcn_model.py > test/roce/dcqcn_vectors.txt
 

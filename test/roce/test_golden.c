@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "net/ipv4.h"
-#include "net/ipv6.h"
+#include "net/wire/ipv6.h"
 #include "net/pcap_file.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "roce/packet.h"
 #include "test/support/headers.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "roce/atomic.h"
+#include "roce/responder/atomic.h"
 #include "test/support/script_suite.h"
 
 #define AT 4096u /* of the word in s->mem */

@@ -6,7 +6,7 @@
 
 #include "net/bytes.h"
 #include "net/ipv4.h"
-#include "net/udp.h"
+#include "net/wire/udp.h"
 #include "test/support/script_suite.h"
 
 TestSuite(peers, .init = setup, .fini = teardown);

@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "net/ether.h"
-#include "roce/frame.h"
+#include "net/wire/ether.h"
+#include "roce/wire/frame.h"
 #include "roce/packet.h"
 #include "test/support/vectors.h"
 

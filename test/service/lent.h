@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "service/borrow_inner.h"
+#include "service/borrow/inner.h"
 
 enum { LENT_SLOT = 5, LENT_GENERATION = 7, LENT_RING_BYTES = 8192 };
 

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "base/now.h"
-#include "service/borrow_inner.h"
+#include "service/borrow/inner.h"
 
 #define LIMIT_S 120
 #define PIECE   (64u << 10)

@@ -170,7 +170,7 @@ struct sim_profile {
     bool prompt;          /* receives are always posted in time */
     bool cc;              /* both devices have congestion management on, with parameters of their own */
     bool selective;       /* both ends have selective retransmission; else each by chance */
-    bool far;             /* windows and messages longer than a scoreboard (roce/board.h) */
+    bool far;             /* windows and messages longer than a scoreboard (roce/requester/board.h) */
 };
 
 /* Draws a workload. */

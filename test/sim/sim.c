@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "net/train.h"
+#include "net/wire/train.h"
 #include "test/sim/socket.h"
 #include "test/support/train.h"
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 
 #define FAIL(w, format, ...)                                                                      \
     pair_fail((w)->end->pair, "connection %u, node %u: " format, (w)->end->c->id, (w)->end->node, \

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/checksum.h"
+#include "net/wire/checksum.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
-#include "net/parse.h"
-#include "net/udp.h"
-#include "net/udp_frame.h"
+#include "net/wire/ipv6.h"
+#include "net/wire/parse.h"
+#include "net/wire/udp.h"
+#include "net/udp/frame.h"
 
 #define PAYLOAD_MAX_BYTES 65507 /* of one IPv4 datagram */
 

@@ -52,7 +52,7 @@ AT_EVERY_PMTU(rc_many, SEEDS_MANY, MANY, .loss_ppm = 20000, .duplicate_ppm = 200
               .ecn_ppm = 50000)
 AT_EVERY_PMTU(rc_many_congested, SEEDS_MANY, MANY, .cc = true, .loss_ppm = 10000, .ecn_ppm = 300000)
 
-/* More is under way than a scoreboard has room for (roce/board.h): it ends in the middle of messages, and of
+/* More is under way than a scoreboard has room for (roce/requester/board.h): it ends in the middle of messages, and of
  * the answers to READs. */
 static void run_far(enum nornic_mtu pmtu, uint64_t seeds)
 {

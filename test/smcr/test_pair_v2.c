@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "smcr/conn/conn.h"
-#include "smcr/llc2_wire.h"
+#include "smcr/wire/llc2.h"
 #include "smcr/stat.h"
 #include "test/smcr/finish.h"
 

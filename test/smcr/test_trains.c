@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "smcr/conn/data.h"
-#include "smcr/group.h"
+#include "smcr/group/group.h"
 #include "test/smcr/crowd.h"
 
 TestSuite(trains, .timeout = 120);

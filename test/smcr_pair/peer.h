@@ -4,10 +4,10 @@
 #ifndef NORNIC_TEST_SMCR_PAIR_PEER_H
 #define NORNIC_TEST_SMCR_PAIR_PEER_H
 
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 #include "smcr/clc_wire.h"
 #include "smcr/cursor.h"
-#include "smcr/llc_wire.h"
+#include "smcr/wire/llc.h"
 #include "test/smcr_pair/raw.h"
 
 #define PEER_ELEMS      8

@@ -3,7 +3,7 @@
 #ifndef NORNIC_TEST_SMCR_PAIR_RAW_H
 #define NORNIC_TEST_SMCR_PAIR_RAW_H
 
-#include "smcr/link.h"
+#include "smcr/group/link.h"
 #include "test/smcr_pair/pair.h"
 
 #define RAW_RECVS    128

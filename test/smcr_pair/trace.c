@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-#include "smcr/cdc_wire.h"
+#include "smcr/wire/cdc.h"
 #include "smcr/clc_wire.h"
 #include "smcr/conn/conn.h"
-#include "smcr/group.h"
-#include "smcr/llc_wire.h"
+#include "smcr/group/group.h"
+#include "smcr/wire/llc.h"
 
 static const char *const names[] = {
     [SMCR_TRACE_CLC_TX] = "CLC ->", [SMCR_TRACE_CLC_RX] = "CLC <-", [SMCR_TRACE_LLC_TX] = "LLC ->",

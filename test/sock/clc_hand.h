@@ -4,7 +4,7 @@
 #define NORNIC_TEST_SOCK_CLC_HAND_H
 
 #include "smcr/clc_wire.h"
-#include "sock/rendezvous.h"
+#include "sock/rendezvous/rendezvous.h"
 #include "test/sock/lab.h"
 
 /* The test's own process is one side; the other runs nornic. */

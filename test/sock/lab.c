@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sock/rendezvous.h"
+#include "sock/rendezvous/rendezvous.h"
 
 void lab_add_second_pair(const struct lab *lab)
 {

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sock/stat_json.h"
+#include "sock/stat/json.h"
 #include "test/sock/lab.h"
 #include "test/sock/same.h"
 #include "test/support/vlan.h"

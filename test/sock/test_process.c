@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "net/bytes.h"
-#include "sock/stat_json.h"
+#include "sock/stat/json.h"
 #include "test/sock/lab.h"
 
 #define PORT 5000

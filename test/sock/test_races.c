@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sock/stat_json.h"
+#include "sock/stat/json.h"
 #include "test/sock/lab.h"
 #include "test/support/fds.h"
 

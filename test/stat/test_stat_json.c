@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "sock/sock.h"
-#include "sock/stat_json.h"
+#include "sock/stat/json.h"
 
 static struct smcr_counters counters;
 static const char *reason = "none";

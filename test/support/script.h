@@ -6,7 +6,7 @@
 
 #include "rdma/srq.h"
 #include "rdma/xrc.h"
-#include "roce/frame.h"
+#include "roce/wire/frame.h"
 #include "roce/packet.h"
 #include "roce/psn.h"
 #include "roce/roce.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/parse.h"
-#include "net/train.h"
+#include "net/wire/parse.h"
+#include "net/wire/train.h"
 
 /* The length of the headers of a UDP packet that a train may hold; 0: it is none. */
 static uint32_t head_bytes_of(const struct net_frame *pkt)

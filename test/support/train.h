@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making trains of single packets, as a receiver does that coalesces (UDP_GRO): the other half of
- * net/train.h. */
+ * net/wire/train.h. */
 #ifndef NORNIC_TEST_SUPPORT_TRAIN_H
 #define NORNIC_TEST_SUPPORT_TRAIN_H
 

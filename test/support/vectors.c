@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "net/checksum.h"
-#include "net/ether.h"
+#include "net/wire/checksum.h"
+#include "net/wire/ether.h"
 #include "net/ipv4.h"
-#include "net/ipv6.h"
+#include "net/wire/ipv6.h"
 
 /* clang-format off */
 const struct vector vectors[VECTOR_COUNT] = {

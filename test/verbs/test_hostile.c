@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/dev.h"
+#include "host/dev/dev.h"
 #include "test/support/tsan.h"
 #include "test/verbs/pair.h"
 #include "verbs/object.h"

@@ -145,7 +145,7 @@ void *verbs_open_device(void);
 FAILS(ibv_read_sysfs_file, ibv_read_sysfs_file("/nowhere", "at_all", f.memory, 8) < 0)
 FAILS(ibv_query_gid_type, ibv_query_gid_type(pair_ctx, 2, 0, &(unsigned){0}))
 FAILS(execute_ioctl, execute_ioctl())
-FAILS(ibv_cmd_alloc_pd, ibv_cmd_alloc_pd()) /* as all of these: verbs/private.c */
+FAILS(ibv_cmd_alloc_pd, ibv_cmd_alloc_pd()) /* as all of these: verbs/abi/private.c */
 FAILS(verbs_open_device, !verbs_open_device())
 
 static bool fails_ibv_open_device(void)
@@ -480,7 +480,7 @@ static bool is_listed(const char *name)
     for (size_t i = 0; i < array_len(never); i++)
         if (strcmp(never[i], name) == 0)
             return true;
-    /* these, too: verbs/private.c */
+    /* these, too: verbs/abi/private.c */
     return strcmp(name, "verbs_init_cq") == 0 || strcmp(name, "__ioctl_final_num_attrs") == 0 ||
            strcmp(name, "_verbs_init_and_alloc_context") == 0 ||
            strcmp(name, "ibv_read_ibdev_sysfs_file") == 0 || strncmp(name, "ibv_dmabuf_heap_", 16) == 0;
@@ -501,12 +501,12 @@ static unsigned look_up(const char *map)
     return count;
 }
 
-/* The tables of verbs/context.c, one entry a line. */
+/* The tables of verbs/device/context.c, one entry a line. */
 Test(reasons, every_entry_of_the_tables_is_listed)
 {
     char line[256], name[128];
     unsigned count = 0;
-    FILE *from = fopen("verbs/context.c", "re");
+    FILE *from = fopen("verbs/device/context.c", "re");
     cr_assert_not_null(from);
     while (fgets(line, sizeof line, from) && !strstr(line, "fill_tables")) {
         if (sscanf(line, "    .%127[a-z_] = ", name) != 1)

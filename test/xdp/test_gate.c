@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/gate_map.h"
+#include "net/port/gate_map.h"
 #include "net/impair.h"
 #include "net/packet.h"
 #include "net/pcap_file.h"

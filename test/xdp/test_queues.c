@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/kernel.h"
+#include "net/kernel/kernel.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
 #include "xdp/xdp.h"

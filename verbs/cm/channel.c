@@ -8,9 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "verbs/av.h"
+#include "verbs/memory/av.h"
 #include "verbs/cm/cma.h"
-#include "verbs/newer.h"
+#include "verbs/abi/newer.h"
 #include "verbs/object.h"
 
 /* --- channels --- */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "verbs/av.h"
+#include "verbs/memory/av.h"
 #include "verbs/cm/cma.h"
 
 /* --- listening --- */

@@ -4,7 +4,7 @@
  * with its connection, and its client would wait 4.8 seconds in each test).
  * Who ends by _exit() or a signal says nothing. */
 #include "verbs/cm/cma.h"
-#include "verbs/last_words.h"
+#include "verbs/show/last_words.h"
 
 #define GOODBYE_NS (200 * NS_PER_MS)
 

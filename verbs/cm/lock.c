@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "verbs/cm/cma.h"
-#include "verbs/context_list.h"
+#include "verbs/device/context_list.h"
 #include "verbs/object.h"
 
 static struct {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of librdmacm since rdma-core 44. verbs/newer.h says why they have names of nornic. All fail with -1
+/* Calls of librdmacm since rdma-core 44. verbs/abi/newer.h says why they have names of nornic. All fail with -1
  * and errno EOPNOTSUPP. Internal to verbs/cm/. */
 #ifndef NORNIC_VERBS_CM_NEWER_H
 #define NORNIC_VERBS_CM_NEWER_H
 
 #include <rdma/rdma_cma.h>
 
-#include "verbs/newer.h"
+#include "verbs/abi/newer.h"
 
 /* --- since rdma-core 60: RDMACM_1.4 --- */
 

@@ -15,8 +15,8 @@
 
 #include "base/base.h"
 #include "explain/meaning/words.h"
-#include "net/wire/ether.h"
 #include "net/ipv4.h"
+#include "net/wire/ether.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/mac_control.h"
 

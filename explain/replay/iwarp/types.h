@@ -9,8 +9,8 @@
 #define NORNIC_EXPLAIN_REPLAY_IWARP_TYPES_H
 
 #include "explain/replay/iwarp/values.h"
-#include "explain/tcp/stream.h"
 #include "explain/replay/tape.h"
+#include "explain/tcp/stream.h"
 #include "iwarp/qp.h"
 #include "rdma/transport.h"
 

@@ -15,8 +15,8 @@
 #include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "rdma/transport.h"
-#include "roce/wire/frame.h"
 #include "roce/psn.h"
+#include "roce/wire/frame.h"
 #include "smcr/clc/networks.h"
 
 #define PORT_MTU_BYTES 9000

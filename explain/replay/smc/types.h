@@ -13,11 +13,11 @@
 #include "explain/replay/smc/values.h"
 #include "explain/replay/tape.h"
 #include "explain/tcp/segment.h"
+#include "smcr/cursor.h"
+#include "smcr/smcr.h"
 #include "smcr/wire/cdc.h"
 #include "smcr/wire/clc2.h"
-#include "smcr/cursor.h"
 #include "smcr/wire/llc2.h"
-#include "smcr/smcr.h"
 
 #define SMCPLAY_PORTS_MAX 8
 #define SMCPLAY_LINKS_MAX 255

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/replay.h"
 #include "explain/replay/diff.h"
+#include "explain/replay/replay.h"
 #include "net/bytes.h"
 #include "test/explain/story.h"
 

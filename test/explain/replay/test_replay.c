@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explain/replay/replay.h"
 #include "explain/replay/learn/learn.h"
+#include "explain/replay/replay.h"
 #include "net/bytes.h"
 #include "net/wire/checksum.h"
 #include "roce/wire/frame.h"

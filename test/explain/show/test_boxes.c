@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/show/boxes.h"
 #include "explain/packet/registry.h"
 #include "explain/packet/rule_book.h"
+#include "explain/show/boxes.h"
 #include "roce/wire.h"
 
 Test(boxes, a_header_is_drawn_as_the_standard_draws_it)

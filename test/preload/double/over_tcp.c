@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* service/borrow.h without a service: a "borrowed" connection is the TCP connection itself, driven by the
+/* service/borrow/borrow.h without a service: a "borrowed" connection is the TCP connection itself, driven by the
  * kernel's non-blocking calls. With this in the place of the program's half of the lending the preload
  * library must behave as the kernel does with the same program, to the last detail that a test looks at;
  * whatever differs is the library's.
@@ -28,7 +28,7 @@
 #include "base/base.h"
 #include "base/now.h"
 #include "preload/libc.h"
-#include "service/borrow.h"
+#include "service/borrow/borrow.h"
 
 /* Not those of the library that this is in, which would take the double's descriptors for the program's; but
  * for close() and fcntl(), which know what is to be kept from the program. */

@@ -10,10 +10,10 @@
 
 #include "base/base.h"
 #include "explain/analysis.h"
-#include "test/explain/pcap.h"
-#include "test/explain/skew.h"
 #include "net/bytes.h"
 #include "net/wire/checksum.h"
+#include "test/explain/pcap.h"
+#include "test/explain/skew.h"
 
 #define UDP_CHECKSUM_AT 40
 #define AS_IT_IS        0

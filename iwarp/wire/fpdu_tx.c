@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "iwarp/wire/fpdu_tx.h"
+
+#include <assert.h>
+
+#include "iwarp/wire/crc.h"
+#include "iwarp/wire/size.h"
+
+void iwarp_fpdu_tx_init(struct iwarp_fpdu_tx *tx, const struct iwarp_fpdu_rules *rules, uint8_t *scratch,
+                        uint8_t *rest)
+{
+    *tx = (struct iwarp_fpdu_tx){.rules = *rules, .scratch = scratch, .rest = rest};
+}
+
+/* The most markers that can fall into an FPDU of so many octets. */
+static uint32_t most_markers(const struct iwarp_fpdu_tx *tx, uint32_t fpdu_bytes)
+{
+    return tx->rules.has_markers ? fpdu_bytes / (IWARP_MARKER_INTERVAL - IWARP_MARKER_BYTES) + 1 : 0;
+}
+
+bool iwarp_fpdu_tx_has_room(const struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes, uint32_t piece_count)
+{
+    uint32_t fpdu_bytes = iwarp_fpdu_bytes(ulpdu_bytes);
+    uint32_t markers = most_markers(tx, fpdu_bytes);
+    return tx->rest_from == tx->rest_to &&
+           tx->batch_bytes + fpdu_bytes + IWARP_MARKER_BYTES * markers <= IWARP_BATCH_BYTES &&
+           tx->piece_count + piece_count + 2 * markers + 4 <= IWARP_BATCH_PIECES;
+}
+
+/* Brings the CRC up to what was pushed. */
+static void sum(struct iwarp_fpdu_tx *tx)
+{
+    if (tx->rules.has_crc && tx->unsummed_bytes)
+        tx->crc = iwarp_crc(tx->crc, tx->unsummed, tx->unsummed_bytes);
+    tx->unsummed_bytes = 0;
+}
+
+/* Octets that follow each other in memory are summed in one go: a call costs as much as a hundred of them,
+ * and an FPDU begins with three short parts. */
+static void sum_later(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    if (tx->unsummed_bytes && tx->unsummed + tx->unsummed_bytes != bytes)
+        sum(tx);
+    if (!tx->unsummed_bytes)
+        tx->unsummed = bytes;
+    tx->unsummed_bytes += len_bytes;
+}
+
+/* Adds octets of the FPDU that stay where they are; the last piece is made longer if it ends there. */
+static void push(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    struct iwarp_piece *last = tx->piece_count ? &tx->pieces[tx->piece_count - 1] : NULL;
+    if (last && last->bytes + last->len_bytes == bytes) {
+        last->len_bytes += len_bytes;
+    } else {
+        assert(tx->piece_count < IWARP_BATCH_PIECES);
+        tx->pieces[tx->piece_count++] = (struct iwarp_piece){bytes, len_bytes};
+    }
+    sum_later(tx, bytes, len_bytes);
+    tx->batch_bytes += len_bytes;
+    tx->position = (tx->position + len_bytes) % IWARP_MARKER_INTERVAL;
+}
+
+static void push_copy(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    uint8_t *to = tx->scratch + tx->scratch_bytes;
+    assert(tx->scratch_bytes + len_bytes <= IWARP_BATCH_BYTES);
+    memcpy(to, bytes, len_bytes);
+    tx->scratch_bytes += len_bytes;
+    push(tx, to, len_bytes);
+}
+
+/* IWARP-MARK-01..03: one that leads the FPDU points at its start and is not counted by those that follow. */
+static void put_marker_if_due(struct iwarp_fpdu_tx *tx)
+{
+    uint8_t marker[IWARP_MARKER_BYTES];
+    if (!tx->rules.has_markers || tx->position != 0)
+        return;
+    iwarp_marker_put(marker, &(struct iwarp_marker){.fpdu_ptr = (uint16_t)tx->raw_bytes});
+    push_copy(tx, marker, sizeof marker);
+    if (tx->raw_bytes)
+        tx->raw_bytes += IWARP_MARKER_BYTES;
+}
+
+/* Octets with the markers that fall among them. */
+static void put(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes,
+                void (*push_piece)(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes))
+{
+    while (len_bytes) {
+        put_marker_if_due(tx);
+        uint32_t n =
+            tx->rules.has_markers ? min_u32(len_bytes, IWARP_MARKER_INTERVAL - tx->position) : len_bytes;
+        push_piece(tx, bytes, n);
+        tx->raw_bytes += n;
+        bytes += n;
+        len_bytes -= n;
+    }
+}
+
+void iwarp_fpdu_tx_begin(struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes)
+{
+    uint8_t length[IWARP_MPA_LENGTH_BYTES];
+    iwarp_mpa_length_put(length, &(struct iwarp_mpa_length){(uint16_t)ulpdu_bytes});
+    tx->raw_bytes = tx->crc = tx->unsummed_bytes = 0;
+    tx->pad_bytes = iwarp_pad_bytes(ulpdu_bytes);
+    put(tx, length, sizeof length, push_copy);
+}
+
+void iwarp_fpdu_tx_copy(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    put(tx, bytes, len_bytes, push_copy);
+}
+
+void iwarp_fpdu_tx_refer(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    put(tx, bytes, len_bytes, push);
+}
+
+void iwarp_fpdu_tx_end(struct iwarp_fpdu_tx *tx)
+{
+    static const uint8_t zeros[3];
+    uint8_t crc[IWARP_MPA_CRC_BYTES];
+    put(tx, zeros, tx->pad_bytes, push_copy);
+    put_marker_if_due(tx); /* IWARP-MARK-04: between pad and CRC, which covers it */
+    sum(tx);
+    iwarp_crc_put(crc, tx->crc);
+    put(tx, crc, sizeof crc, push_copy);
+}
+
+const struct iwarp_piece *iwarp_fpdu_tx_pieces(struct iwarp_fpdu_tx *tx, uint32_t *piece_count)
+{
+    if (tx->rest_from != tx->rest_to) {
+        tx->pieces[0] = (struct iwarp_piece){tx->rest + tx->rest_from, tx->rest_to - tx->rest_from};
+        *piece_count = 1;
+    } else {
+        *piece_count = tx->piece_count;
+    }
+    return tx->pieces;
+}
+
+/* Copies what lies behind the first `skip` octets of the batch. */
+static void keep_rest(struct iwarp_fpdu_tx *tx, size_t skip)
+{
+    tx->rest_from = tx->rest_to = 0;
+    for (uint32_t i = 0; i < tx->piece_count; i++) {
+        const struct iwarp_piece *piece = &tx->pieces[i];
+        uint32_t gone = (uint32_t)min_u64(skip, piece->len_bytes);
+        memcpy(tx->rest + tx->rest_to, piece->bytes + gone, piece->len_bytes - gone);
+        tx->rest_to += piece->len_bytes - gone;
+        skip -= gone;
+    }
+}
+
+void iwarp_fpdu_tx_sent(struct iwarp_fpdu_tx *tx, size_t len_bytes)
+{
+    assert(len_bytes <= iwarp_fpdu_tx_left(tx));
+    if (tx->rest_from != tx->rest_to)
+        tx->rest_from += (uint32_t)len_bytes;
+    else
+        keep_rest(tx, len_bytes);
+    tx->piece_count = tx->batch_bytes = tx->scratch_bytes = 0;
+}

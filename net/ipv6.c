@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "net/ipv6.h"
-
-NET_HEADER_TABLE(net_ipv6, "IPv6", NET_IPV6_BYTES, NET_IPV6_FIELDS);

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/share/share.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "net/share/hand.h"
+#include "net/share/inner.h"
+#include "net/share/lend.h"
+#include "net/udp/socket.h"
+
+#define LOCK_WAIT_NS   (10 * NS_PER_S)
+#define SAY_WAIT_NS    (100 * NS_PER_MS)
+#define LOCK_AGAIN_NS  NS_PER_MS
+#define WRITE_AGAIN_NS (50 * NS_PER_MS) /* to a file system that is full */
+#define BORROW_TRIES   8
+
+/* --- opening and closing --- */
+
+static void name_program(struct net_share_record *record)
+{
+    FILE *comm = fopen("/proc/self/comm", "re");
+    if (!comm || !fgets(record->name, sizeof record->name, comm))
+        record->name[0] = '\0';
+    record->name[strcspn(record->name, "\n")] = '\0';
+    if (comm)
+        fclose(comm);
+}
+
+/* Under the table's lock: gives back what take_slot() has taken. */
+static void drop_slot(struct net_share *share)
+{
+    if (share->slot == NET_SHARE_NOBODY)
+        return;
+    if (share->hand_fd >= 0)
+        close(share->hand_fd);
+    share->hand_fd = -1;
+    net_share_hand_remove(&share->table, share->slot);
+    net_share_table_write(&share->table, share->slot, NULL);
+    net_share_table_release(&share->table, share->slot);
+    share->slot = NET_SHARE_NOBODY;
+}
+
+/* Under the table's lock. The socket is opened behind the record, so that a name that a killed process leaves
+ * is found. -EAGAIN: another process has the slot; -EADDRINUSE: its name is left there by another user. */
+static int try_slot(struct net_share *share, unsigned slot)
+{
+    int err = net_share_table_lease(&share->table, slot);
+    if (err)
+        return err;
+    share->slot = slot;
+    share->said = (struct net_share_record){.pid = 0};
+    net_share_say(share);
+    share->hand_fd = share->is_unsaid
+                         ? -EIO
+                         : net_share_hand_open(&share->table, &share->dir, share->slot, NET_SHARE_DOOR);
+    err = share->hand_fd < 0 ? share->hand_fd : net_share_news_open(share);
+    if (!err)
+        return 0;
+    net_share_news_close(share);
+    drop_slot(share);
+    return err;
+}
+
+/* Slot 0 is only for who asks for low numbers: with it comes the 1. */
+static int take_slot(struct net_share *share, uint32_t first_qpn)
+{
+    uint64_t random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random ||
+        getrandom(&share->nonce, sizeof share->nonce, 0) != sizeof share->nonce)
+        return -EIO;
+    if (first_qpn) {
+        unsigned slot = first_qpn >> NET_SHARE_SLOT_BITS;
+        return slot < NET_SHARE_SLOTS ? try_slot(share, slot) : -EINVAL;
+    }
+    int err = -EAGAIN;
+    for (unsigned i = 0; i < NET_SHARE_SLOTS - 1 && (err == -EAGAIN || err == -EADDRINUSE); i++)
+        err = try_slot(share, 1 + (unsigned)((random + i) % (NET_SHARE_SLOTS - 1)));
+    return err;
+}
+
+static int explain(const struct net_share *share, int err, uint32_t first_qpn, struct nornic_error *why)
+{
+    if (err == -EAGAIN && first_qpn)
+        return net_error_set(
+            why, EADDRINUSE,
+            "another process of this machine has the queue pair numbers from %u on: leave the "
+            "choice to nornic, or take others",
+            first_qpn & ~((1u << NET_SHARE_SLOT_BITS) - 1));
+    return net_error_set(why, -err, "processes cannot share addresses by %s: %s", share->table.path,
+                         err == -EAGAIN ? "it is full, or kept locked" : strerror(-err));
+}
+
+static void introduce(struct net_share *share)
+{
+    struct timespec now;
+    share->own.pid = (uint32_t)getpid();
+    share->own.uid = geteuid();
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    share->own.opened_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    name_program(&share->own);
+}
+
+static void free_share(struct net_share *share)
+{
+    net_share_news_close(share);
+    free(share->view.records);
+    free(share);
+}
+
+/* Closes the table, under its lock if that could be had; the last one removes it. */
+static void close_table(struct net_share *share, bool is_locked)
+{
+    if (is_locked) {
+        drop_slot(share);
+        net_share_bury(&share->table, NET_SHARE_NOBODY);
+        net_share_tell(share);
+        if (!net_share_table_has_leases(&share->table))
+            net_share_table_remove(&share->table);
+    }
+    net_share_table_close(&share->table); /* with the lock and the lease */
+}
+
+static struct net_share *make_share(void)
+{
+    struct net_share *share = calloc(1, sizeof *share);
+    if (!share)
+        return NULL;
+    share->slot = NET_SHARE_NOBODY;
+    share->hand_fd = share->bell_fd = share->watch_fd = share->neighbour_fd = -1;
+    share->trial_at_ns = NET_TIME_NONE;
+    share->view.records = calloc(NET_SHARE_SLOTS, sizeof *share->view.records);
+    if (share->view.records)
+        return share;
+    free_share(share);
+    return NULL;
+}
+
+int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_error *why)
+{
+    struct net_share *share = make_share();
+    if (!share)
+        return net_error_set(why, ENOMEM, "no memory to share an address");
+    int err = net_share_dir_find(&share->dir, why);
+    if (err) {
+        free_share(share);
+        return err;
+    }
+    err = net_share_table_open(&share->dir, &share->table, LOCK_WAIT_NS);
+    if (err) {
+        explain(share, err, 0, why);
+        free_share(share);
+        return err;
+    }
+    introduce(share);
+    err = take_slot(share, first_qpn);
+    if (err) {
+        err = explain(share, err, first_qpn, why);
+        close_table(share, true);
+        free_share(share);
+        return err;
+    }
+    net_share_tell(share);
+    net_share_table_unlock(&share->table);
+    net_share_sweep(&share->dir, &share->table);
+    *out = share;
+    return 0;
+}
+
+void net_share_close(struct net_share *share)
+{
+    bool is_locked = net_share_table_lock(&share->table, LOCK_WAIT_NS) == 0;
+    for (uint32_t i = 0; i < share->own.place_count; i++) {
+        net_share_empty(share, i);
+        close(share->sites[i].fd);
+    }
+    if (!is_locked) {
+        net_share_hand_remove(&share->table, share->slot);
+        close(share->hand_fd);
+    }
+    close_table(share, is_locked);
+    free_share(share);
+}
+
+uint32_t net_share_first_qpn(const struct net_share *share)
+{
+    return share->slot << NET_SHARE_SLOT_BITS;
+}
+
+uint8_t net_share_id_prefix(const struct net_share *share)
+{
+    return (uint8_t)share->slot;
+}
+
+/* --- addresses --- */
+
+/* Of another user's group, without the lock, which whoever lends may want. A descriptor or -errno; with
+ * -EAGAIN the lock is not there again. */
+static int borrow_socket(struct net_share *share, const struct nornic_addr *addr, uint32_t scope)
+{
+    net_share_table_unlock(&share->table);
+    int fd = net_share_borrow(share, addr, scope);
+    int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
+    if (err && fd >= 0)
+        close(fd);
+    if (!err)
+        net_share_refresh(share);
+    return err ? err : fd;
+}
+
+/* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. Who could
+ * lend may have only begun, or be about to end, and its group to be founded anew (share_renew.c): so it is
+ * tried again. */
+static int open_socket(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
+                       uint32_t scope, struct nornic_error *why)
+{
+    int fd = -EADDRINUSE;
+    for (unsigned tries = 0; tries < BORROW_TRIES && fd == -EADDRINUSE; tries++) {
+        unsigned others = net_share_count_at(&share->view, addr, scope);
+        fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
+        if (fd != -EADDRINUSE || !others || !share->dir.is_system)
+            return fd;
+        fd = borrow_socket(share, addr, scope);
+    }
+    return fd;
+}
+
+/* Who opened a socket: its inode says so (sockfs). */
+static uint32_t owner_of(int fd, uint32_t otherwise)
+{
+    struct stat of;
+    return fstat(fd, &of) == 0 ? of.st_uid : otherwise;
+}
+
+int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
+                   struct nornic_error *why)
+{
+    uint32_t i = share->own.place_count, scope = nornic_addr_is_link_local(addr) ? ifindex : 0;
+    if (i == NET_SHARE_PLACES_MAX)
+        return net_error_set(why, ENOSPC, "a port shares %u addresses at the most", NET_SHARE_PLACES_MAX);
+    int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
+    if (err)
+        return net_error_set(why, -err, "another process keeps %s locked", share->table.path);
+    if (net_share_refresh(share))
+        net_share_say(share); /* which others may have to hear, who could lend a socket */
+    int fd = open_socket(share, addr, ifindex, scope, why);
+    if (fd >= 0) {
+        net_share_table_keep(&share->table, fd);
+        share->own.places[i] = (struct net_share_place){
+            .addr = *addr, .scope = scope, .index = net_share_count_at(&share->view, addr, scope)};
+        share->sites[i] = (struct net_share_site){.fd = fd,
+                                                  .ifindex = ifindex,
+                                                  .uid = owner_of(fd, share->own.uid),
+                                                  .is_sure = true,
+                                                  .renew_at_ns = NET_TIME_NONE};
+        share->own.place_count++;
+        net_share_say(share);
+    }
+    net_share_table_unlock(&share->table);
+    return fd;
+}
+
+void net_share_leave(struct net_share *share, int fd)
+{
+    uint32_t i = 0;
+    while (i < share->own.place_count && share->sites[i].fd != fd)
+        i++;
+    if (i == share->own.place_count)
+        return;
+    bool is_locked = net_share_table_lock(&share->table, LOCK_WAIT_NS) == 0;
+    net_share_empty(share, i);
+    uint32_t last = --share->own.place_count;
+    share->own.places[i] = share->own.places[last];
+    share->sites[i] = share->sites[last];
+    close(fd);
+    if (is_locked) {
+        net_share_say(share);
+        net_share_table_unlock(&share->table);
+    } else {
+        net_share_say_soon(share);
+    }
+}
+
+/* --- services --- */
+
+/* What another process may rely on as soon as the call returns, unless the table is locked for long. */
+static void say_now(struct net_share *share)
+{
+    net_share_say_soon(share);
+    if (net_share_table_lock(&share->table, SAY_WAIT_NS) != 0)
+        return;
+    net_share_say(share);
+    net_share_table_unlock(&share->table);
+}
+
+/* At an address of ours. */
+static bool is_served(struct net_share *share, uint64_t service_id)
+{
+    for (uint32_t i = 0; i < share->own.place_count; i++) {
+        const struct net_share_place *place = &share->own.places[i];
+        unsigned slot = net_share_server_at(&share->view, &place->addr, place->scope, service_id);
+        if (slot != NET_SHARE_NOBODY && slot != share->slot)
+            return true;
+    }
+    return false;
+}
+
+bool net_share_is_served(struct net_share *share, uint64_t service_id)
+{
+    if (net_share_refresh(share))
+        net_share_say_soon(share);
+    return is_served(share, service_id);
+}
+
+int net_share_serve(struct net_share *share, uint64_t service_id)
+{
+    if (share->own.service_count == NET_SHARE_SERVICES_MAX)
+        return -ENOSPC;
+    int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
+    if (err)
+        return err;
+    net_share_refresh(share);
+    if (is_served(share, service_id)) {
+        err = -EADDRINUSE;
+    } else {
+        share->own.services[share->own.service_count++] = service_id;
+        net_share_say(share);
+    }
+    net_share_table_unlock(&share->table);
+    return err;
+}
+
+void net_share_unserve(struct net_share *share, uint64_t service_id)
+{
+    for (uint32_t i = 0; i < share->own.service_count; i++) {
+        if (share->own.services[i] != service_id)
+            continue;
+        share->own.services[i] = share->own.services[--share->own.service_count];
+        say_now(share);
+        return;
+    }
+}
+
+void net_share_set_qp1(struct net_share *share, bool has_qp1)
+{
+    if (share->own.has_qp1 == has_qp1)
+        return;
+    share->own.has_qp1 = has_qp1;
+    net_share_say_soon(share);
+}
+
+/* --- rounds --- */
+
+unsigned net_share_others(const struct net_share *share, uint8_t slots[NET_SHARE_SLOTS])
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < share->view.count; i++)
+        if (share->view.slots[i] != share->slot)
+            slots[count++] = share->view.slots[i];
+    return count;
+}
+
+bool net_share_is_alone(const struct net_share *share)
+{
+    return share->view.count == 1;
+}
+
+unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS])
+{
+    fds[0] = share->hand_fd;
+    fds[1] = share->watch_fd;
+    return NET_SHARE_FDS;
+}
+
+uint64_t net_share_deadline_ns(const struct net_share *share)
+{
+    return min_u64(min_u64(share->trial_at_ns, net_share_renew_deadline_ns(share)),
+                   share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
+}
+
+void net_share_round(struct net_share *share, uint64_t now_ns)
+{
+    share->now_ns = now_ns;
+    share->is_census_due |= net_share_trial_ends(share);
+    if (net_share_has_news(share) && net_share_catch_up(share) && !share->is_unsaid)
+        net_share_say_soon(share);
+    net_share_trial_step(share);
+    if (!share->is_unsaid || now_ns < share->say_at_ns)
+        return;
+    bool is_locked = net_share_table_lock(&share->table, 0) == 0;
+    if (is_locked) {
+        net_share_say(share);
+        net_share_table_unlock(&share->table);
+    }
+    if (share->is_unsaid)
+        share->say_at_ns = now_ns + (is_locked ? WRITE_AGAIN_NS : LOCK_AGAIN_NS);
+}

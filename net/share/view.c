@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process knows of the others, and what they know of it. */
+#include <string.h>
+
+#include "base/base.h"
+#include "net/share/filter.h"
+#include "net/share/hand.h"
+#include "net/share/inner.h"
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x100000001b3); /* FNV-1a, by words */
+}
+
+/* Another number whenever somebody has come or gone, anywhere or at an address of ours. */
+static uint64_t sign(const struct net_share *share)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (unsigned i = 0; i < share->view.count; i++)
+        hash = mix(mix(hash, share->view.slots[i]), share->view.records[share->view.slots[i]].opened_ns);
+    for (uint32_t i = 0; i < share->own.place_count; i++) {
+        const struct net_share_place *place = &share->own.places[i];
+        hash = mix(hash, i);
+        for (unsigned k = 0; k < share->view.count; k++)
+            if (net_share_place_of(&share->view.records[share->view.slots[k]], &place->addr, place->scope))
+                hash = mix(hash, share->view.slots[k]);
+    }
+    return hash;
+}
+
+/* The record of another process, which is read where it is not known yet, is that of one who lives. Whether
+ * one who is known lives is asked in a census only. */
+static bool is_there(struct net_share *share, unsigned slot, uint64_t mark, bool *has_dead)
+{
+    const bool is_known = mark == share->marks[slot];
+    if (mark == 0 || (is_known && !share->is_census_due))
+        return mark != 0;
+    share->marks[slot] = 0;
+    if (!net_share_table_is_leased(&share->table, slot)) {
+        *has_dead = true;
+        return false;
+    }
+    if (!is_known && !net_share_table_read(&share->table, slot, &share->view.records[slot]))
+        return false;
+    share->marks[slot] = mark;
+    return true;
+}
+
+bool net_share_catch_up(struct net_share *share)
+{
+    uint64_t marks[NET_SHARE_SLOTS];
+    struct net_share_view *view = &share->view;
+    bool has_dead = false;
+    share->seen_writes = net_share_table_writes(&share->table);
+    net_share_table_marks(&share->table, marks);
+    view->count = 0;
+    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++)
+        if (slot == share->slot || is_there(share, slot, marks[slot], &has_dead))
+            view->slots[view->count++] = (uint8_t)slot;
+    if (share->slot != NET_SHARE_NOBODY)
+        view->records[share->slot] = share->own;
+    share->is_census_due = false;
+    share->seen_ns = share->now_ns;
+    net_share_watch_next(share);
+    uint64_t signature = sign(share);
+    if (signature != share->signature) {
+        share->signature = signature;
+        net_share_trial_begin(share);
+        net_share_renew_look(share);
+    }
+    return has_dead;
+}
+
+bool net_share_refresh(struct net_share *share)
+{
+    share->is_census_due = true;
+    return net_share_catch_up(share);
+}
+
+static void attach(const struct net_share *share, unsigned i)
+{
+    struct sock_filter code[NET_SHARE_FILTER_MAX];
+    const struct net_share_place *place = &share->own.places[i];
+    unsigned count = net_share_filter(&share->view, &place->addr, place->scope, code);
+    /* Without a filter the kernel chooses by the flow, and everything is handed over. */
+    (void)net_share_filter_attach(share->sites[i].fd, code, count);
+}
+
+/* Of several who see that somebody has died the first has it all to do, the others find it done. */
+void net_share_say(struct net_share *share)
+{
+    bool has_buried = net_share_bury(&share->table, share->slot);
+    bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
+    if (is_news && net_share_table_write(&share->table, share->slot, &share->own) == 0)
+        share->said = share->own;
+    if (has_buried || is_news)
+        net_share_tell(share);
+    share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
+    net_share_catch_up(share);
+    if (!has_buried && !is_news && !share->is_filter_suspect)
+        return;
+    share->is_filter_suspect = false;
+    for (uint32_t i = 0; i < share->own.place_count; i++)
+        if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
+            attach(share, i);
+}

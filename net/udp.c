@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "net/udp.h"
-
-NET_HEADER_TABLE(net_udp, "UDP", NET_UDP_BYTES, NET_UDP_FIELDS);

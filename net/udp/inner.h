@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Internal to net/udp/: the port, and its sending half. */
+#ifndef NORNIC_NET_UDP_INNER_H
+#define NORNIC_NET_UDP_INNER_H
+
+#include "net/port/backoff.h"
+#include "net/port.h"
+#include "net/share/share.h"
+#include "net/wire/train.h"
+#include "net/udp/frame.h"
+#include "net/udp/gate.h"
+#include "net/udp/lost.h"
+#include "net/udp/trouble.h"
+#include "net/udp/usual.h"
+
+#define NET_UDP_LISTENERS_MAX   128 /* addresses, of which a GID table has 64, and groups */
+#define NET_UDP_RX_MESSAGES     16  /* of one call; they hold a megabyte at the most */
+#define NET_UDP_TRAIN_BYTES     (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
+#define NET_UDP_TRAIN_PKTS      64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
+#define NET_UDP_TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
+
+struct net_udp_listener {
+    struct nornic_addr addr;
+    int fd;
+    uint32_t dropped; /* as the kernel last counted */
+    struct net_udp_usual usual;
+};
+
+struct net_udp_rx {
+    struct iovec payload;
+    union net_sockaddr from;
+    struct net_udp_control control;
+};
+
+/* What is to be sent, taken apart; in the order of the buffers. */
+struct net_udp_tx {
+    struct net_udp_message message;
+    int fd; /* -1: its address was given up meanwhile */
+    struct net_train_size size;
+    uint32_t packet_bytes; /* of the longest of its IP packets */
+};
+
+#define NET_UDP_REFUSED_MAX 8
+
+struct net_udp_port {
+    struct net_port base;
+    int claim_fd; /* of the interface, beside other udp ports */
+    unsigned ifindex;
+    struct nornic_addr only; /* zero: any */
+    struct net_share *share; /* with the processes that have the same addresses; NULL: none may */
+    bool is_lonely;          /* some might, but there is no place to meet them */
+    uint64_t share_at_ns;    /* when to look there */
+    int epoll_fd;
+    struct net_udp_listener listeners[NET_UDP_LISTENERS_MAX];
+    unsigned listener_count;
+    uint64_t look_at_ns;
+    uint64_t now_ns;          /* of the last round */
+    struct net_udp_gate gate; /* in front of all sockets */
+    bool is_steered;          /* all have their filters */
+    struct net_udp_lost lost;
+    uint64_t count_at_ns;  /* when to look at what was dropped */
+    uint64_t basis_at_ns;  /* the same, of the whole namespace, though no socket of ours has dropped any */
+    unsigned busiest;      /* listener that messages came to last */
+    uint64_t survey_at_ns; /* when all of them are looked at next, unless something comes to that one */
+
+    uint8_t *rx_buffers, *tx_buffers;
+    struct net_udp_rx rx[NET_UDP_RX_MESSAGES];
+    struct mmsghdr rx_heads[NET_UDP_RX_MESSAGES];
+    unsigned rx_alone; /* messages in a row that came alone, as far as was looked */
+
+    struct net_udp_tx tx[NET_BURST];
+    struct mmsghdr tx_heads[NET_BURST];
+    unsigned tx_first, tx_end; /* messages that the kernel has not taken yet */
+    bool has_trains;           /* the kernel cuts them, */
+    bool has_sent_train;       /* as was seen */
+    struct net_backoff backoff;
+    unsigned tries; /* that found no room since something was sent */
+
+    char name[80];
+    struct net_udp_trouble trouble;
+    struct nornic_addr refused[NET_UDP_REFUSED_MAX]; /* who take no RoCE, until that has been told */
+    unsigned refused_count;
+};
+
+static inline struct net_udp_port *net_udp_port_of(struct net_port *base)
+{
+    return (struct net_udp_port *)base;
+}
+
+static inline struct net_udp_listener *net_udp_find(struct net_udp_port *port, const struct nornic_addr *addr)
+{
+    for (unsigned i = 0; i < port->listener_count; i++)
+        if (nornic_addr_equal(&port->listeners[i].addr, addr))
+            return &port->listeners[i];
+    return NULL;
+}
+
+/* --- udp_tx.c --- */
+
+/* net_port_ops. */
+unsigned net_udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n, uint32_t train_bytes);
+void net_udp_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns);
+/* Gives the kernel what waits, as far as it takes it. */
+void net_udp_send(struct net_udp_port *port, uint64_t now_ns);
+/* What was to be sent from a socket and waits goes with it; the rest stays. */
+void net_udp_forget(struct net_udp_port *port, int fd);
+/* Keeps in mind what ICMP said, to whichever process of the address. */
+void net_udp_note_refusal(struct net_udp_port *port, const struct net_udp_refusal *refusal);
+/* Takes what ICMP said against what a socket sent. Returns whether there was anything. Those behind so many
+ * wait for the next round: a flood of them keeps nothing else waiting. */
+bool net_udp_take_refusals(struct net_udp_port *port, int fd);
+/* net_port.mode. */
+const char *net_udp_mode(const struct net_udp_port *port);
+
+#endif
