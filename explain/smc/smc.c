@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/smc/cdc.h"
-#include "explain/smc/clc.h"
+#include "explain/smc/data.h"
 #include "explain/smc/doubt.h"
-#include "explain/smc/llc.h"
+#include "explain/smc/handshake.h"
+#include "explain/smc/links.h"
 #include "explain/smc/world.h"
 #include "roce/psn.h"
 #include "smcr/wire/llc2.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Request packets whose PSN is not new. Inside explain/flow/. */
+/* Request packets whose PSN is not new. */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_AGAIN_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_AGAIN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a network was seen to do to packets, over a whole capture: a packet that did not come may have been
  * lost or overtaken, and one that comes again may be a copy; which of these it was is told by what is
- * usual here. Inside explain/flow/. */
+ * usual here. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_WEATHER_H
 #define NORNIC_EXPLAIN_FLOW_HALF_WEATHER_H
 

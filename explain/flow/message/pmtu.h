@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The path MTU of a pair, and what depends on it: how many PSNs a READ takes. Inside explain/flow/. */
+/* The path MTU of a pair, and what depends on it: how many PSNs a READ takes. */
 #ifndef NORNIC_EXPLAIN_FLOW_MESSAGE_PMTU_H
 #define NORNIC_EXPLAIN_FLOW_MESSAGE_PMTU_H
 

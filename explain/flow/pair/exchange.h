@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which directions belong together, put right. Inside explain/flow/. */
+/* Which directions belong together, put right. */
 #ifndef NORNIC_EXPLAIN_FLOW_PAIR_EXCHANGE_H
 #define NORNIC_EXPLAIN_FLOW_PAIR_EXCHANGE_H
 

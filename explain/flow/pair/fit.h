@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether an answer, or a request, fits what one end has asked. Inside explain/flow/. */
+/* Whether an answer, or a request, fits what one end has asked. */
 #ifndef NORNIC_EXPLAIN_FLOW_PAIR_FIT_H
 #define NORNIC_EXPLAIN_FLOW_PAIR_FIT_H
 

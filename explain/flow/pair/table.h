@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the pairs of explain_flows are stored. Inside explain/flow/. */
+/* How the pairs of explain_flows are stored. */
 #ifndef NORNIC_EXPLAIN_FLOW_PAIR_TABLE_H
 #define NORNIC_EXPLAIN_FLOW_PAIR_TABLE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CLC messages. */
-#ifndef NORNIC_EXPLAIN_SMC_CLC_H
-#define NORNIC_EXPLAIN_SMC_CLC_H
+#ifndef NORNIC_EXPLAIN_SMC_HANDSHAKE_H
+#define NORNIC_EXPLAIN_SMC_HANDSHAKE_H
 
 #include "explain/smc/types.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LLC messages: links and RTokens of a group. A message is decoded once, by the lists of its layer; what
  * follows works on the values. */
-#include "explain/smc/llc.h"
+#include "explain/smc/links.h"
 
 #include <inttypes.h>
 #include <stdio.h>

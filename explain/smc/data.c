@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CDC messages and the RDMA WRITEs between them: each connection's cursors, window, end. */
-#include "explain/smc/cdc.h"
+#include "explain/smc/data.h"
 
 #include <inttypes.h>
 #include <stdio.h>

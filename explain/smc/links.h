@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LLC messages. */
-#ifndef NORNIC_EXPLAIN_SMC_LLC_H
-#define NORNIC_EXPLAIN_SMC_LLC_H
+#ifndef NORNIC_EXPLAIN_SMC_LINKS_H
+#define NORNIC_EXPLAIN_SMC_LINKS_H
 
 #include "explain/smc/types.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CDC messages and RDMA writes. */
-#ifndef NORNIC_EXPLAIN_SMC_CDC_H
-#define NORNIC_EXPLAIN_SMC_CDC_H
+#ifndef NORNIC_EXPLAIN_SMC_DATA_H
+#define NORNIC_EXPLAIN_SMC_DATA_H
 
 #include "explain/smc/types.h"
 

@@ -2,7 +2,7 @@
 /* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and Confirm
  * of version 2 have in their first 64 bytes what those of version 1 have, and a Decline in its first 24, so
  * that the lists of version 1 read both (test/explain/smc/test_layout.c). */
-#include "explain/smc/clc.h"
+#include "explain/smc/handshake.h"
 
 #include <inttypes.h>
 #include <stdio.h>
