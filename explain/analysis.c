@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One packet after the other, to those who know its kind. */
+/* One packet after the other, handed to the files that know its kind. */
 #include "explain/analysis.h"
 
 #include <inttypes.h>
@@ -32,8 +32,8 @@
 #define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
 #define SAME_MOST  16   /* times that a flow shows to be another, that are followed */
 
-/* Between which addresses of which network packets were cut within their headers: what these were is not
- * known. */
+/* The addresses between which packets of a network were cut within their headers: the kind of these packets
+ * is not known. */
 struct unseen {
     struct explain_network network[UNSEEN_MAX];
     struct nornic_addr addr[UNSEEN_MAX][2];
@@ -50,7 +50,7 @@ struct explain_analysis {
     uint64_t last_ns;            /* of the newest packet */
     struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
-    struct explain_pair *ending; /* where it stands */
+    struct explain_pair *ending; /* its place */
     uint64_t ending_ns;          /* when its hosts were last heard; 0: that is not known yet */
     uint32_t ending_slot;
     unsigned ending_early;
@@ -190,7 +190,7 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
         explain_request(pair, direction, packet, m);
 }
 
-/* A CNP goes to the QP whose packets were marked, and names no service (ROCE-HDR-12). */
+/* A CNP goes to the QP that sent the marked packets, and names no service (ROCE-HDR-12). */
 static void take_cnp(struct explain_analysis *a, const struct explain_packet *packet,
                      struct explain_meaning *m)
 {
@@ -298,7 +298,7 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
 
 /* --- the end --- */
 
-/* The connection was closed then, and the other end, which may have closed it sooner, answers no more. Where
+/* The connection was closed then, and the other end, which may have closed it sooner, answers no more. If
  * packets were lost, this one may have been too. */
 static struct explain_why why_closed(const struct explain_pair *pair, const struct explain_sent *s)
 {
@@ -310,7 +310,8 @@ static struct explain_why why_closed(const struct explain_pair *pair, const stru
     return why;
 }
 
-/* Sent more than once in vain, or once: then the capture does not show what its sender did about it. */
+/* Returns whether it was sent more than once in vain, or once: then the capture does not show how its sender
+ * reacted. */
 static struct explain_why why_unanswered(const struct explain_pair *pair, const struct explain_half *half,
                                          const struct explain_sent *s)
 {
@@ -328,8 +329,8 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
     return why;
 }
 
-/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again.
- * Where answers stand before what they answer, not all of them are remembered. */
+/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again. If
+ * answers stand before their requests, not all of them are remembered. */
 static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
 {
     const struct explain_read *r = explain_read_find(&half->reads, s->psn);
@@ -366,7 +367,7 @@ static uint64_t last_heard_ns(const struct explain_pair *pair)
 }
 
 /* Whether the packets end too soon to show the answer: those of the capture, or of these hosts alone, as
- * where another capture follows. A sender without an answer would have sent again, unless it was closed. */
+ * if another capture follows. A sender without an answer would have sent again, unless it was closed. */
 static bool is_ending(struct explain_analysis *a, const struct explain_sent *s)
 {
     const struct explain_pair *pair = a->ending;
@@ -446,7 +447,7 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
     return n;
 }
 
-/* --- what it all adds up to --- */
+/* --- the sums --- */
 
 uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
 {

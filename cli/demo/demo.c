@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `nornic demo`: the front, which reads the options, makes the place to play in, runs the passes and tells
- * what happened. */
+/* `nornic demo`: the front, which reads the options, makes the place to play in, runs the passes and reports
+ * the outcome. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ struct demo {
     uint64_t board_fd, peer_fd;
     /* while it runs */
     struct demo_house lab;
-    struct demo_plan own_ipv6; /* ports and addresses, where the demo is over udp and IPv6 */
+    struct demo_plan own_ipv6;                    /* ports and addresses of a demo over udp and IPv6 */
     char why_humble[sizeof(struct nornic_error)]; /* why not namespaces; "": not asked for */
     struct demo_screen screen;
     struct demo_board *boards[2];
@@ -130,7 +130,7 @@ static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t los
     plan->seed = d->seed + (loss_ppm != 0);
 }
 
-/* "x.pcapng" and "x-loss.pcapng"; without -o only where the directory lets us. */
+/* "x.pcapng" and "x-loss.pcapng"; without -o only if the directory can be written. */
 static void plan_capture(const struct demo *d, struct demo_plan *plan)
 {
     const char *path = d->output ? d->output : "nornic-demo.pcapng";
@@ -148,7 +148,7 @@ static void plan_capture(const struct demo *d, struct demo_plan *plan)
     }
 }
 
-/* --- where it takes place --- */
+/* --- its place --- */
 
 static uint32_t mtu_of(const struct demo *d)
 {
@@ -239,7 +239,7 @@ static void introduce(const struct demo *d, const struct demo_plan *plan)
 
 /* --- passes --- */
 
-/* The first sentence that tells what went wrong; a side that only lost its partner has none. */
+/* Returns the first sentence that tells the failure; a side that only lost its partner has none. */
 static const char *pass_error(const struct demo_board *board)
 {
     for (int i = 0; i < 2; i++)
@@ -296,7 +296,7 @@ static void forget_passes(struct demo *d)
         demo_board_unmap(d->boards[--d->passes]);
 }
 
-/* Where AF_XDP does not work, the demo still has something to show. */
+/* Without AF_XDP the demo still has something to show. */
 static int run_first_pass(struct demo *d, bool may_fall_back)
 {
     int err = run_pass(d, 0);
@@ -351,7 +351,7 @@ static int run_second_act(struct demo *d)
     return demo_smc_run(&plan, &d->smc.result);
 }
 
-/* iWARP needs no more than TCP: between the namespaces where there are some, else over loopback. */
+/* iWARP needs no more than TCP: between the namespaces if there are some, else over loopback. */
 static int run_third_act(struct demo *d)
 {
     const struct demo_iwarp_plan plan = {.lab = d->lab.is_up ? &d->lab.lab : NULL,

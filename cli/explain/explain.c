@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic explain: what the packets of capture files mean. */
+/* nornic explain: the meaning of the packets of capture files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ struct settings {
     uint64_t duration_ns;
     uint64_t link_gbit; /* 0: not known */
     enum csv csv;
-    const char *rule; /* whose text is wanted; NULL: none */
+    const char *rule; /* the id of the rule to print; NULL: none */
     struct cli_quiz quiz;
     const char *filter_text;
     struct explain_filter *filter;
@@ -69,7 +69,7 @@ struct settings {
     struct explain_line_style style;
 };
 
-/* What one run keeps: numbers and flows go on over all files. */
+/* The state of one run: numbers and flows go on over all files. */
 struct run {
     const struct settings *settings;
     struct explain_line_style style;
@@ -89,7 +89,7 @@ struct run {
     uint64_t shown, findings[3];   /* by severity */
 };
 
-/* What was gathered is seen at once. */
+/* Shows at once all that was gathered. */
 static bool flush(void *ctx)
 {
     struct run *run = ctx;
@@ -147,7 +147,7 @@ static void show(struct run *run, const struct explain_packet *packet, const str
         explain_boxes_packet(&run->out, packet);
 }
 
-/* What is known of one more packet; false: no more are wanted, or the output cannot be written. */
+/* Takes one more packet; false: no more are wanted, or the output cannot be written. */
 static bool tell(struct run *run, const struct explain_packet *packet, const struct explain_meaning *meaning)
 {
     const struct settings *s = run->settings;
@@ -168,7 +168,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
-/* What is in one more frame of an interface or a file. */
+/* Takes one more frame of an interface or a file. */
 static bool take(void *ctx, const struct net_capture_record *record)
 {
     struct run *run = ctx;
@@ -189,7 +189,8 @@ static bool take(void *ctx, const struct net_capture_record *record)
     return goes_on;
 }
 
-/* One more packet of two captures. What the network made, no sender sent: the analysis is not shown it. */
+/* Takes one more packet of two captures. The analysis is not shown the copies of the network, which no sender
+ * sent. */
 static bool take_joined(void *ctx, struct explain_packet *packet, const struct explain_join_place *place)
 {
     struct run *run = ctx;
@@ -286,7 +287,7 @@ static unsigned columns(void)
     return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
 }
 
-/* What the rules say that were named. */
+/* Prints the rules that were named. */
 static void put_rules(struct run *run)
 {
     if (run->settings->form.json) {
@@ -303,7 +304,7 @@ static void put_counted(struct run *run, const char *before, uint64_t count, con
     explain_printf(&run->out, "%s%" PRIu64 " %s%s", before, count, noun, count == 1 ? "" : "s");
 }
 
-/* With --strict the gravest findings are what breaks a rule. */
+/* With --strict the gravest findings are broken rules. */
 static void put_count(struct run *run)
 {
     put_counted(run, "", run->packets, "packet");
@@ -314,7 +315,7 @@ static void put_count(struct run *run)
     explain_put(&run->out, "\n");
 }
 
-/* The story, and below it what waited for it. */
+/* Prints the story, and below it all that waited for it. */
 static void put_story(struct run *run)
 {
     struct explain_text story = {0};
@@ -325,7 +326,7 @@ static void put_story(struct run *run)
     explain_text_free(&story);
 }
 
-/* What flows, connections and rules add up to. */
+/* Prints the sums of flows, connections and rules. */
 static void put_sums(struct run *run)
 {
     const struct settings *s = run->settings;
@@ -342,13 +343,14 @@ static void put_sums(struct run *run)
         cli_tale_text(&run->out, &run->tale, run->analysis, columns());
 }
 
-/* What became known only at the end, and the count of it all. */
+/* Prints the findings that became known only at the end, and the count of it all. */
 static void finish(struct run *run)
 {
     struct explain_finding findings[FINDINGS_MAX];
     unsigned n;
     while ((n = explain_analysis_end(run->analysis, findings, FINDINGS_MAX)) > 0)
-        for (unsigned i = 0; i < n && !is_full(run); i++) { /* with -c the answer may be in what was left */
+        /* with -c the answer may be among the packets that were left */
+        for (unsigned i = 0; i < n && !is_full(run); i++) {
             count(run, &findings[i]);
             explain_story_finding(&run->tale.story, &findings[i]);
             if (run->settings->csv)
@@ -378,8 +380,8 @@ static void finish(struct run *run)
         put_count(run);
 }
 
-/* The story stands first, where nothing is left out of it and it can be waited for. Drawn headers are many
- * times as long as their packets: rather than that these wait, the files are read twice. */
+/* The story stands first, if nothing is left out of it and it can be waited for. Drawn headers are many times
+ * as long as their packets: rather than let these wait, the command reads the files twice. */
 static void begin(struct run *run)
 {
     const struct settings *s = run->settings;
@@ -436,7 +438,7 @@ static int explain(const struct settings *settings)
         status = explain_joined(&run);
     else if (status == CLI_OK)
         status = explain_files(&run);
-    /* Of what could not be read at all there is nothing to sum up. */
+    /* A file that could not be read at all has nothing to sum up. */
     if (run.page || (!settings->page.path && (status == CLI_OK || run.packets > 0)))
         finish(&run);
     if (run.page)
@@ -520,7 +522,7 @@ static const struct cli_option rows[] = {
     {NULL},
 };
 
-/* What does not go together. */
+/* Refuses options that exclude each other. */
 static int check(void *options)
 {
     const struct settings *s = options;

@@ -5,7 +5,8 @@
 
 #include "explain/flow/pair/types.h"
 
-/* A MAD. What the capture cut off is 0 in `bytes`: only the fields that `message` holds are to be used. */
+/* A MAD. The part that the capture cut off is 0 in `bytes`: only the fields that `message` holds are to be
+ * used. */
 struct explain_mad {
     uint8_t bytes[ROCE_MAD_BYTES];
     /* of the CM, as far as it is there; NULL: of none, or nothing is there */
@@ -13,7 +14,7 @@ struct explain_mad {
     bool is_head_whole; /* the envelope is */
 };
 
-/* Returns a pair whose ends said so, with the PSN that each begins with. NULL: no memory. */
+/* Returns a pair of two ends that said so, with the PSN that each begins with. NULL: no memory. */
 struct explain_pair *explain_pair_begin(struct explain_flows *flows, const struct explain_network *network,
                                         const struct nornic_addr addr[2], const uint32_t qpn[2],
                                         const uint32_t starting_psn[2], uint8_t service);

@@ -16,8 +16,8 @@
 #define LEADS       3                 /* answers before their questions that show one */
 #define LEADS_SHARE 8                 /* if they are at least so great a part, 1/8, of all */
 
-/* The PSN that the sender uses next at the earliest, as far as that answer shows: a READ whose path MTU is
- * guessed may take more than was thought, if the answer goes on with others. */
+/* Returns the PSN that the sender uses next at the earliest, as far as that answer shows. A READ with a
+ * guessed path MTU may take more than was thought, if the answer goes on with others. */
 static uint32_t next_psn(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     const struct explain_read *r = explain_read_last(&half->reads, half->asks.next_psn);
@@ -59,7 +59,8 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    half->capture.has_ghosts = true; /* also if it is met later: who answers what was in doubt */
+    /* also if it is met later: it was in doubt which end the answer was for */
+    half->capture.has_ghosts = true;
     half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
         (struct explain_early_answer){.number = packet->number,
                                       .time_ns = packet->time_ns,
@@ -117,8 +118,8 @@ static void answer_read(struct explain_half *half, const struct explain_early_an
         explain_pmtu_read_ends(half, r, k, e->bytes);
 }
 
-/* The clocks of the two directions differ, or where records that lie close have changed places, that. Once
- * for two hosts. */
+/* Reports that the clocks of the two directions differ, or that records which lie close have changed places.
+ * Once for two hosts. */
 static void tell_clocks(struct explain_half *half, const struct explain_early_answer *e, uint64_t lead_ns,
                         struct explain_meaning *m)
 {
@@ -142,7 +143,7 @@ static void tell_clocks(struct explain_half *half, const struct explain_early_an
     c->is_swap_told = true;
 }
 
-/* One past what the answer acknowledges: of a NAK, which names what it waits for, that. */
+/* Returns one past the PSN that the answer acknowledges; of a NAK the PSN that it names. */
 static uint32_t end_of(const struct explain_early_answer *e)
 {
     return e->is_nak ? e->psn : roce_psn_add(e->psn, 1);
@@ -161,8 +162,8 @@ static void meet(struct explain_half *half, const struct explain_early_answer *e
     move_edge(half, end_of(e));
 }
 
-/* A request came behind its answer. At the same time, that is the order of two records, and no clock. What
- * other flows between these hosts show goes for this one too, where it is more than two records that changed
+/* A request came behind its answer. At the same time, that is the order of two records, and no clock.
+ * Other flows between these hosts count for this one too, if it is more than two records that changed
  * places. */
 static void note_lead(struct explain_pair *pair, struct explain_half *half, struct explain_early *early,
                       const struct explain_packet *packet, const struct explain_early_answer *e,
@@ -212,8 +213,8 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
 
 /* --- it never came --- */
 
-/* What was sent behind the answer has lower PSNs than it: it was an answer to nothing. Otherwise the capture
- * may have missed the request, or it was overtaken on its way. */
+/* Tells why an answer has no request. If the packets that were sent behind the answer have lower PSNs, it was
+ * an answer to nothing. Otherwise the capture may have missed the request, or it was overtaken on its way. */
 static struct explain_why why_left(const struct explain_half *half, const struct explain_early_answer *e)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};

@@ -6,8 +6,8 @@
 #include "explain/flow/pair/types.h"
 
 /* An answer, number `answer`, covers the newest gap of the half, if it has one that no answer has covered
- * before: what of it is not here arrived all the same. `pkt` is that answer; NULL: it is one that came
- * before. */
+ * before: the packets of it that are not here arrived all the same. `pkt` is that answer; NULL: it is one
+ * that came before. */
 void explain_gap_judge(struct explain_half *half, uint64_t answer, const struct roce_pkt *pkt,
                        struct explain_meaning *m);
 

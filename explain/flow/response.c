@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers of a connected QP: to what, and what they say. */
+/* Answers of a connected QP: the requests that they are for, and their content. */
 #include "explain/flow/response.h"
 
 #include <inttypes.h>
@@ -64,8 +64,8 @@ static void put_credits(struct explain_words *w, uint8_t syndrome)
     explain_words_put(w, " credits");
 }
 
-/* A PSN that was never sent, where the capture shows the requests. Of a READ that is older than these the
- * rest may have been asked for. */
+/* Returns whether the PSN was never sent, as far as the capture shows the requests. Of a READ that is older
+ * than these the rest may have been asked for. */
 static bool is_ghost(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
@@ -114,7 +114,7 @@ static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsig
 }
 
 /* The PSN did not come, or it came and was refused: then a NAK behind the RNR NAK tells of nothing new, as
- * Linux sends it for what followed (ROCE-INT-12). */
+ * Linux sends it for the packets behind (ROCE-INT-12). */
 static void take_nak_sequence(struct explain_pair *pair, struct explain_half *half,
                               const struct explain_packet *packet, const struct explain_sent *s,
                               bool is_fresh, struct explain_meaning *m)
@@ -272,8 +272,8 @@ static void place_answer(struct explain_half *half, const struct explain_ids *id
     remark_behind(half, ids, read, is_first, packet, m);
 }
 
-/* An answer goes on right behind what was taken for the end of a READ, and no other request has its PSN: the
- * READ takes more PSNs, as the path MTU is smaller than was thought. NULL: there is no such READ. */
+/* Extends a READ. An answer goes on right behind the assumed end of the READ, and no other request has its
+ * PSN: the READ takes more PSNs, as the path MTU is smaller than was thought. NULL: there is no such READ. */
 static struct explain_read *extend_read(struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
@@ -354,7 +354,7 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
 }
 
 /* The answer that this one is a copy of, made by the network: the same identification, from a sender that
- * counts. What is no copy is remembered. */
+ * counts. An answer that is no copy is remembered. */
 static uint64_t copy_of(struct explain_half *half, const struct explain_ids *ids,
                         const struct explain_packet *packet)
 {
@@ -423,8 +423,8 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
                           abs(more) == 1 ? "" : "s", more < 0 ? "fewer" : "more", half->capture.gap.number);
 }
 
-/* A responder's MSN never goes back: it is another, behind the same QPN, and what was known of the first is
- * of no use for it. */
+/* A responder's MSN never goes back: it is another, behind the same QPN, and the facts about the first are of
+ * no use for it. */
 static void judge_age(struct explain_pair *pair, struct explain_half *half, const struct roce_pkt *pkt)
 {
     bool is_further = !half->acks.is_known || roce_psn_diff(pkt->bth.psn, half->acks.una_psn) >= 0;
@@ -483,8 +483,8 @@ static void remark_lacking(struct explain_pair *pair, struct explain_half *half,
                     &why);
 }
 
-/* A selective acknowledgement of nornic's: everything before its PSN has come, and of what is behind it a
- * bitmap tells. Without one it asks, or answers. */
+/* A selective acknowledgement of nornic's: everything before its PSN has come, and a bitmap tells of the
+ * packets behind it. Without one it asks, or answers. */
 static void take_sack(struct explain_pair *pair, struct explain_half *half, unsigned direction,
                       const struct explain_packet *packet, struct explain_meaning *m)
 {

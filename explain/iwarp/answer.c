@@ -102,7 +102,7 @@ static void say_how_long(struct iwarp_view *v, const struct iwarp_asked *a)
         explain_iwarp_go_on(v, " %.3f ms before", (double)(v->packet->time_ns - a->time_ns) / 1e6);
 }
 
-/* Its answer is there as a whole. Where others may be in a hole of the capture it may be that of another
+/* Its answer is there as a whole. If others may be in a hole of the capture it may be that of another
  * request, and how long it took is not told. */
 static void end_asked(struct iwarp_view *v, const struct iwarp_asked *a)
 {
@@ -113,7 +113,7 @@ static void end_asked(struct iwarp_view *v, const struct iwarp_asked *a)
     forget_first(iwarp_other_half(v));
 }
 
-/* Whether an answer to `like` may be one to it: by where its data go, or by its identifier. */
+/* Returns whether an answer to `like` may be one to it: by the place of its data, or by its identifier. */
 static bool is_like(const struct iwarp_asked *a, const struct iwarp_asked *like)
 {
     return a->is_atomic ? a->request_id == like->request_id
@@ -121,7 +121,7 @@ static bool is_like(const struct iwarp_asked *a, const struct iwarp_asked *like)
 }
 
 /* The oldest of its kind that is still open; one of the other kind before it has no answer, though answers
- * come in order. Where the capture has holes it is the oldest that the answer fits. */
+ * come in order. If the capture has holes it is the oldest that the answer fits. */
 static struct iwarp_asked *oldest(struct iwarp_view *v, const struct iwarp_asked *like)
 {
     struct iwarp_half *asker = iwarp_other_half(v);
@@ -141,7 +141,7 @@ static struct iwarp_asked *oldest(struct iwarp_view *v, const struct iwarp_asked
     return asked_at(asker, 0);
 }
 
-/* IWARP-RDMAP-14: where it goes, and how much it is. */
+/* IWARP-RDMAP-14: its place, and its size. */
 static void judge_place(struct iwarp_view *v, const struct iwarp_fpdu *f, const struct iwarp_asked *a)
 {
     if (!is_sure(v))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FPDUs, one behind the other (RFC 5044 4): lengths, markers, CRC. Their places follow from lengths
- * alone; where the capture has a hole, the next one is looked for. */
+/* FPDUs, one behind the other (RFC 5044 4): lengths, markers, CRC. Their places follow from lengths alone;
+ * behind a hole of the capture, the next one is looked for. */
 #include "explain/iwarp/fpdu.h"
 
 #include <inttypes.h>
@@ -177,7 +177,7 @@ static void count(struct iwarp_view *v, const struct iwarp_fpdu *f)
                                     .is_last = f->has_ctrl && f->ctrl.l};
 }
 
-/* The FPDUs are somewhere else: what was read there is none. */
+/* The FPDUs are somewhere else: the bytes that were read there are none. */
 static void lose(struct iwarp_half *h)
 {
     h->framing.is_lost = true;
@@ -214,7 +214,7 @@ static void tell_cut(struct iwarp_view *v, const struct iwarp_fpdu *f)
     explain_iwarp_tell(v, "FPDU of %u bytes, cut within its headers", f->raw_bytes);
 }
 
-/* The FPDU that was begun is not there as a whole: what is there of its headers. */
+/* The FPDU that was begun is not there as a whole: shows the part of its headers that is there. */
 static void tell_begun(struct iwarp_view *v, struct iwarp_half *h, struct iwarp_fpdu *f)
 {
     uint8_t raw[PREFIX_BYTES + IWARP_MARKER_BYTES], plain[sizeof raw];
@@ -290,9 +290,9 @@ static bool take_one(struct iwarp_view *v, struct iwarp_half *h)
     return true;
 }
 
-/* Moves *place on to where an FPDU may begin: of a stream with markers where one says (IWARP-MARK-03), else
- * at the beginning of a segment, as senders keep them aligned (RFC 5044 5). False: none does before it. A
- * marker that leads its FPDU says 0, and stands before any other of that FPDU. */
+/* Moves *place on to a place at which an FPDU may begin: of a stream with markers as one says
+ * (IWARP-MARK-03), else at the beginning of a segment, as senders keep them aligned (RFC 5044 5). False:
+ * none does before it. A marker that leads its FPDU says 0, and stands before any other of that FPDU. */
 static bool next_place(const struct iwarp_half *h, uint64_t *place)
 {
     const struct explain_stream *stream = &h->stream;
@@ -327,7 +327,7 @@ static bool may_be_here(const struct iwarp_half *h)
     return explain_iwarp_is_plausible(plain, n);
 }
 
-/* Looks for an FPDU in what is there; what lies before it is given up. False: there is none. */
+/* Looks for an FPDU in the bytes that are there; those before it are given up. False: there is none. */
 static bool find_again(struct iwarp_view *v, struct iwarp_half *h)
 {
     do {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the segments of TCP are to iWARP: which connection they are of, what of them is new, and in which
- * order their bytes are read. */
+/* The segments of TCP for iWARP: the connection that they are of, their new bytes, and the order in which
+ * these are read. */
 #include "explain/iwarp/iwarp.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static bool is_new_syn(const struct iwarp_conn *c, const struct explain_segment 
     return stream->first_seq != s->seq + 1;
 }
 
-/* Of a connection that is older than the capture: it shows what it is by an FPDU whose CRC is good. */
+/* Of a connection that is older than the capture: an FPDU with a good CRC shows its kind. */
 static struct iwarp_conn *recognise_older(struct iwarp_view *v)
 {
     const struct explain_segment *s = &v->segment;
@@ -102,7 +102,7 @@ static struct iwarp_conn *find_or_begin(struct iwarp_view *v)
     return s->captured ? recognise_older(v) : NULL;
 }
 
-/* Side 0 is who asks for the iWARP connection, whoever asked for that of TCP (IWARP-MPA-01). */
+/* Side 0 asks for the iWARP connection, whichever side asked for that of TCP (IWARP-MPA-01). */
 static void turn_round(struct iwarp_view *v)
 {
     struct explain_iwarp_conn *shown = &v->conn->shown;
@@ -145,7 +145,7 @@ static bool recognise(struct iwarp_view *v)
     return true;
 }
 
-/* --- what TCP did --- */
+/* --- the events of TCP --- */
 
 static const struct iwarp_seen *seen_before(const struct iwarp_half *h, uint64_t from, uint32_t len)
 {
@@ -263,7 +263,7 @@ static void read_on(struct iwarp_view *v)
     explain_iwarp_told(v);
 }
 
-/* What of a segment is older than its stream. */
+/* Returns how much of a segment is older than its stream. */
 static void leave_out_old(struct explain_segment *s, const struct explain_stream *stream)
 {
     int64_t position = explain_stream_position(stream, s->seq);
@@ -312,7 +312,7 @@ static bool take_data(struct iwarp_view *v)
     return true;
 }
 
-/* Where the stream begins, as far as the segment tells. */
+/* Begins the stream at its first byte, as far as the segment tells. */
 static void begin_stream(struct iwarp_view *v)
 {
     const struct explain_segment *s = &v->segment;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* MPA Request and Reply (RFC 5044 7.1, RFC 6581): what each side asks for, and what comes of it. */
+/* MPA Request and Reply (RFC 5044 7.1, RFC 6581): the wishes of each side, and their outcome. */
 #include "explain/iwarp/setup.h"
 
 #include <inttypes.h>
@@ -61,7 +61,7 @@ static void say_frame(struct iwarp_view *v, const struct iwarp_half *h, bool is_
         explain_iwarp_say(v, ", %u byte%s of private data", private_bytes, private_bytes == 1 ? "" : "s");
 }
 
-/* --- what is wrong with it --- */
+/* --- its errors --- */
 
 static void judge_frame(struct iwarp_view *v, const struct iwarp_half *h)
 {
@@ -132,7 +132,7 @@ static void judge_key(struct iwarp_view *v, bool is_request)
                    is_request ? "both sides send a Request" : "the side that asks sends a Reply");
 }
 
-/* --- what comes of it --- */
+/* --- its outcome --- */
 
 static void agree(struct iwarp_view *v)
 {
@@ -164,7 +164,8 @@ static void note_frame(struct iwarp_view *v, struct iwarp_half *h, bool is_enhan
     h->framing.is_lost = false;
 }
 
-/* The key and what follows are there, from `at` on; fills frame and enhanced part. False: not yet. */
+/* Returns whether the key and all behind it are there, from `at` on; fills frame and enhanced part. False:
+ * not yet. */
 static bool get_frame(struct iwarp_half *h, uint32_t *frame_bytes, bool *is_enhanced)
 {
     uint8_t bytes[IWARP_MPA_FRAME_BYTES + IWARP_MPA_ENHANCED_BYTES];
@@ -193,7 +194,7 @@ void explain_iwarp_is_older(struct iwarp_view *v)
                    "the set-up is not in this capture: IRD, ORD, markers and private data cannot be told");
 }
 
-/* FPDUs of a side whose MPA frame the capture lacks, or a part of it. */
+/* FPDUs of a side with an MPA frame that the capture lacks, or a part of it. */
 static bool miss_frame(struct iwarp_view *v, struct iwarp_half *h)
 {
     if (!explain_stream_hole_stays(&h->stream))

@@ -8,7 +8,7 @@
 /* The connection between these ends, in either direction; `*side` is that of addr[0]. NULL: none is known. */
 struct iwarp_conn *explain_iwarp_find(struct explain_iwarp *w, const struct explain_network *network,
                                       const struct explain_segment *segment, unsigned *side);
-/* A new one, whose side 0 is the sender of the segment. NULL: no memory. */
+/* Returns a new one. Its side 0 is the sender of the segment. NULL: no memory. */
 struct iwarp_conn *explain_iwarp_add(struct explain_iwarp *w, const struct explain_network *network,
                                      const struct explain_segment *segment);
 /* Another one is between its ends: it is not found by these any more. */
@@ -18,7 +18,7 @@ void explain_iwarp_drop(struct explain_iwarp *w, struct iwarp_conn *conn);
 struct iwarp_conn *explain_iwarp_by_id(const struct explain_iwarp *w, uint32_t id);
 /* It is iWARP: it gets its id. */
 void explain_iwarp_recognise(struct explain_iwarp *w, struct iwarp_conn *conn);
-/* It was heard: forgets others where memory is short. */
+/* Notes that it was heard: forgets others if memory is short. */
 void explain_iwarp_touch(struct explain_iwarp *w, struct iwarp_conn *conn);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the analysis: connections of iWARP, and what is being looked at. Of two sides, [0] is the end
- * that asked for the connection. Only explain/iwarp/ includes this. */
+/* Inside the analysis: connections of iWARP, and the view of one packet. Of two sides, [0] is the end that
+ * asked for the connection. Only explain/iwarp/ includes this. */
 #ifndef NORNIC_EXPLAIN_IWARP_TYPES_H
 #define NORNIC_EXPLAIN_IWARP_TYPES_H
 
@@ -23,7 +23,7 @@ struct iwarp_open {
     bool is_open;
     uint8_t opcode;
     uint32_t stag; /* of a tagged one */
-    uint64_t to;   /* where its next segment goes; of an untagged one its MO */
+    uint64_t to;   /* the place of its next segment; of an untagged one its MO */
     uint64_t bytes, message;
     uint64_t number; /* of the packet that began it */
     struct explain_stream_origin origin;
@@ -31,7 +31,7 @@ struct iwarp_open {
     bool is_doubtful; /* its beginning may be in a hole of the capture */
 };
 
-/* A message whose last byte is before `end`. */
+/* A message that ends before `end`. */
 struct iwarp_sent {
     uint64_t end;
     struct explain_iwarp_done is;
@@ -48,7 +48,7 @@ struct iwarp_order {
 struct iwarp_asked {
     uint64_t number, time_ns;
     struct explain_iwarp_done is;
-    uint32_t msn, stag, size; /* `stag` and `to`: where the data of a Read go */
+    uint32_t msn, stag, size; /* `stag` and `to`: the place of the data of a Read */
     uint64_t to, done;
     uint32_t request_id; /* of an atomic */
     bool is_atomic;
@@ -64,7 +64,7 @@ struct iwarp_seen {
 
 /* The FPDUs of one side, as far as they are found in its stream. */
 struct iwarp_framing {
-    bool has_begun;  /* its MPA frame is behind the reader: what follows are FPDUs */
+    bool has_begun;  /* its MPA frame is behind the reader: FPDUs follow */
     bool is_lost;    /* the begin of the next FPDU is not known */
     bool is_trusted; /* the place of the FPDUs is sure */
     bool has_markers;
@@ -80,14 +80,14 @@ struct iwarp_asks {
     bool has_forgotten;
 };
 
-/* What one side sends. */
+/* The stream of one side. */
 struct iwarp_half {
     struct explain_stream stream;
     struct iwarp_framing framing;
     bool is_heard; /* a segment of it was seen: the capture may have one direction alone */
-    bool is_holey; /* the capture lacks bytes of it: these may explain what seems wrong */
+    bool is_holey; /* the capture lacks bytes of it: these may explain an apparent error */
     struct iwarp_mpa_frame frame;
-    struct iwarp_mpa_enhanced enhanced; /* zero where there is none */
+    struct iwarp_mpa_enhanced enhanced; /* zero if there is none */
     uint64_t frame_number;              /* of the packet that completes it */
     struct iwarp_order order[IWARP_QN_COUNT];
     struct iwarp_open write, response;
@@ -120,7 +120,7 @@ struct explain_iwarp {
     struct iwarp_conn *oldest, *newest;
     size_t bytes; /* of memory, as counted when they were last touched */
     uint32_t conn_count, forgotten_count;
-    uint32_t ending, ending_asked; /* where the end stands: connections, and what is open of one */
+    uint32_t ending, ending_asked; /* the place of the end: connections, and the open requests of one */
     uint8_t raw[IWARP_RAW_BYTES], plain[IWARP_PLAIN_BYTES];
 };
 
@@ -138,13 +138,13 @@ struct iwarp_fpdu {
     struct iwarp_tagged tagged;
     struct iwarp_untagged untagged;
     const struct iwarp_opcode *op; /* NULL: reserved */
-    uint32_t header_at;            /* where what is behind the DDP header begins, in `plain` */
-    uint32_t payload;              /* bytes behind the DDP header; 0 where there is none */
+    uint32_t header_at;            /* the first byte behind the DDP header, in `plain` */
+    uint32_t payload;              /* bytes behind the DDP header; 0 without one */
     uint64_t message;              /* number; 0: of none */
     bool is_rtr;
 };
 
-/* What is being looked at. */
+/* The view of one packet. */
 struct iwarp_view {
     struct explain_iwarp *w;
     struct explain_packet *packet;

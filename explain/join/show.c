@@ -367,7 +367,7 @@ static void tell_missed_there(struct told *t, const struct explain_join_place *p
              t->part, t->proof);
 }
 
-/* What is added where equal packets leave it open which one it is. */
+/* Returns the words that are added if equal packets leave it open which one it is. */
 static const char *equal_words(const struct told *t)
 {
     return t->has_equal ? " (or it is one with the same bytes that both have)" : "";
@@ -413,7 +413,7 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
     remark(m, place, EXPLAIN_FIND_REORDERED, EXPLAIN_CAUSE_OVERTAKEN, t.words);
 }
 
-/* What happened to the copy before is seen, and need not be concluded. */
+/* Corrects the fate of the copy before: it is seen, and need not be concluded. */
 static void correct_way(struct explain_why *why, uint64_t before, const struct explain_join *join)
 {
     enum explain_fate fate;

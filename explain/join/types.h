@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of two captures while they are laid together. */
+/* The records of two captures while they are laid together. */
 #ifndef NORNIC_EXPLAIN_JOIN_TYPES_H
 #define NORNIC_EXPLAIN_JOIN_TYPES_H
 
@@ -13,17 +13,17 @@
 #define JOIN_REPEATED   (UINT32_C(1) << 30) /* requests were sent again */
 #define JOIN_HASH_EMPTY 1                   /* join_hash_data() of no data */
 
-/* What the packet `proof` says. */
+/* The meaning of the packet `proof`. */
 enum join_says { JOIN_SAYS_NOTHING, JOIN_SAYS_COVERS, JOIN_SAYS_ASKS };
 
-/* What the analysis, which had read up to there, says of a packet. */
+/* The word of the analysis about a packet, which it had read up to there. */
 enum join_seen { JOIN_SEEN_NEW, JOIN_SEEN_AGAIN, JOIN_SEEN_TWICE }; /* AGAIN: nobody sent it twice */
 
 /* Whether the other capture has packets equal to this one, though not of its time. ALONE: this one did not
  * come, and of those one came from nowhere, so that it may be that. */
 enum join_equal { JOIN_EQUAL_NONE, JOIN_EQUAL_THERE, JOIN_EQUAL_ALONE };
 
-/* What a packet is to its stream. */
+/* The role of a packet in its stream. */
 enum join_role {
     JOIN_OTHER,
     JOIN_REQUEST,
@@ -62,7 +62,7 @@ struct join_match {
     bool is_open;    /* equal packets that left and came at that time cannot be told apart */
 };
 
-/* What became of a packet. */
+/* The fate of a packet. */
 struct join_fate {
     uint32_t proof; /* the packet that shows it, in the capture at the receiver; JOIN_NONE */
     uint8_t kind, sure, says;
@@ -73,7 +73,7 @@ struct join_fate {
 
 struct join_packet {
     uint64_t time_ns;
-    uint64_t key;    /* of what is the same at both ends, but for the ICRC */
+    uint64_t key;    /* of all that is the same at both ends, but for the ICRC */
     uint32_t icrc;   /* as it stands in the packet, of TCP join_hash_data() of its data; 0: not captured */
     uint32_t record; /* in its file, from 1 */
     uint32_t lane;   /* which address to which */
@@ -124,7 +124,7 @@ struct join_conn {
 /* Packets with the same key: in each capture a chain in the order of the file. */
 struct join_group {
     uint64_t key;
-    uint32_t first[2], last[2], count[2]; /* first, last: JOIN_NONE where count is 0 */
+    uint32_t first[2], last[2], count[2]; /* first, last: JOIN_NONE if count is 0 */
 };
 
 struct join_side {
@@ -153,13 +153,14 @@ struct explain_join {
     uint32_t *conn_table; /* of conn_cap * 2 */
     struct join_group *groups;
     uint32_t group_count;
-    bool is_blind;          /* nothing tells which end is which */
-    bool has_no_single;     /* no group has one packet in each capture */
-    int64_t usual_ns[2];    /* by sender: most packets take less */
-    int64_t least_ns[2];    /* by sender: hardly any takes less; of few packets 0 */
-    int64_t longest_ns[2];  /* by sender: the longest time that a packet was under way */
-    int64_t patience_ns[2]; /* by sender: what came within this time may be what left; later, it is not */
-    uint64_t numbers;       /* explain_join_step(): given so far */
+    bool is_blind;         /* nothing tells which end is which */
+    bool has_no_single;    /* no group has one packet in each capture */
+    int64_t usual_ns[2];   /* by sender: most packets take less */
+    int64_t least_ns[2];   /* by sender: hardly any takes less; of few packets 0 */
+    int64_t longest_ns[2]; /* by sender: the longest time that a packet was under way */
+    /* by sender: a packet that came within this time may be one that left; later, it is not */
+    int64_t patience_ns[2];
+    uint64_t numbers; /* explain_join_step(): given so far */
     uint32_t *number[2];
     uint8_t *fates, *sures; /* by number - 1 */
     uint32_t last_number;
@@ -168,7 +169,8 @@ struct explain_join {
 
 struct join_neighbours;
 
-/* What the clock of capture 0 shows when that of capture `side` shows `time_ns`; with the clocks aligned. */
+/* Returns the time by the clock of capture 0 when that of capture `side` shows `time_ns`; with the clocks
+ * aligned. */
 static inline uint64_t join_time_ns(const struct explain_join *j, unsigned side, uint64_t time_ns)
 {
     return side ? explain_clock_to_first(&j->summary.clock, time_ns) : time_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of two captures that are laid together. */
+/* The statements about two captures that are laid together. */
 #ifndef NORNIC_EXPLAIN_JOIN_VALUES_H
 #define NORNIC_EXPLAIN_JOIN_VALUES_H
 
@@ -10,12 +10,12 @@
 #include "explain/meaning/why.h"
 
 /* Of memory at the most, with room to grow: for a packet of either capture, for an address that sends to
- * another (and once more where it sends TCP), for a TCP connection. */
+ * another (and once more if it sends TCP), for a TCP connection. */
 #define EXPLAIN_JOIN_PACKET_BYTES 192
 #define EXPLAIN_JOIN_LANE_BYTES   320
 #define EXPLAIN_JOIN_CONN_BYTES   256
 
-/* What became of a packet: id, name in JSON. Sender and receiver are the ends that it left and was for. */
+/* The fate of a packet: id, name in JSON. Sender and receiver are the ends that it left and was for. */
 #define EXPLAIN_FATES(X)                                                                              \
     X(ARRIVED, "arrived")                                                                             \
     X(DAMAGED, "damaged")                 /* on the way */                                            \
@@ -33,10 +33,10 @@ enum explain_fate {
         EXPLAIN_FATE_COUNT
 };
 
-/* Where one packet was seen. Capture 0 is the first, A; capture 1 the second, B. */
+/* The places at which one packet was seen. Capture 0 is the first, A; capture 1 the second, B. */
 struct explain_join_place {
     uint64_t number; /* in the joined order, from 1 */
-    unsigned side;   /* the capture whose record it is shown by */
+    unsigned side;   /* the capture that has the record by which it is shown */
     unsigned from;   /* the capture at the end that it left: 0 or 1; of UNRELATED: the one that has it */
     enum explain_fate fate;
     enum explain_sure sure;    /* UNKNOWN: `fate` or */
@@ -46,12 +46,12 @@ struct explain_join_place {
     bool is_overtaken;         /* a packet of its queue pair that left later came before it */
     uint64_t record[2];        /* its frame's number in either capture, from 1; 0: not there */
     uint32_t train_packet[2];  /* and which it is of the train that the frame holds; 0: it is alone there */
-    uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */
+    uint64_t own_ns[2];        /* its time by the capture's own clock, if it is there */
     uint64_t time_ns[2];       /* the same by the clock of capture 0 */
     int64_t delay_ns;          /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
     uint32_t part_bytes;       /* LOST or MISSED_THERE, of TCP: the capture there has so many bytes of it */
     uint64_t related;     /* number of the packet that shows its fate, or that it is a copy of; 0: none */
-    const char *evidence; /* what that packet tells; "" where there is none */
+    const char *evidence; /* the evidence of that packet; "" without one */
 };
 
 /* One way through the network. */
@@ -73,8 +73,8 @@ struct explain_join_summary {
     struct explain_clock clock;
     bool has_icrc; /* packets of RoCE were told apart by it too; false: some are cut */
     bool has_data; /* and segments of TCP by theirs */
-    /* either capture may be the one at the end that the first packets left: clocks explain both, and what
-     * is told of ends and delays is the better guess */
+    /* either capture may be the one at the end that the first packets left: clocks explain both, and ends and
+     * delays are the better guess */
     bool is_either_way;
 };
 

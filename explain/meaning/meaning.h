@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of packets: the meaning of each, findings about it, and what flows, connections and link
- * groups of SMC-R, and connections of iWARP add up to. Values only: they are filled by explain/flow/,
+/* The statements about packets: the meaning of each, findings about it, and the sums of flows, connections
+ * and link groups of SMC-R, and connections of iWARP. Values only: they are filled by explain/flow/,
  * explain/smc/ and explain/iwarp/, and read by all above. */
 #ifndef NORNIC_EXPLAIN_MEANING_MEANING_H
 #define NORNIC_EXPLAIN_MEANING_MEANING_H
@@ -100,7 +100,8 @@ struct explain_finding {
 
 #define EXPLAIN_REMARKS_MAX 6
 
-/* What a packet is to SMC-R; all 0: nothing. Positions count the bytes of one direction of a connection. */
+/* The meaning of a packet for SMC-R; all 0: nothing. Positions count the bytes of one direction of a
+ * connection. */
 struct explain_smc_meaning {
     uint32_t group, conn; /* ids from 1; 0: none */
     uint8_t link;         /* number; 0: not known */
@@ -118,7 +119,7 @@ enum explain_crc { EXPLAIN_CRC_GOOD, EXPLAIN_CRC_BAD, EXPLAIN_CRC_OFF, EXPLAIN_C
 /* An FPDU of iWARP that a packet completed. CRC OFF: both ends agreed to do without; UNSEEN: it cannot be
  * checked, as the capture cut the FPDU, or does not tell whether there is one. */
 struct explain_iwarp_fpdu {
-    uint64_t at;        /* position of its first byte in its direction, where 0 is the first behind the SYN */
+    uint64_t at;        /* position of its first byte in its direction; 0 is the first behind the SYN */
     uint64_t message;   /* number in its direction, from 1; 0: of none */
     uint32_t ulpdu_len; /* as it says */
     uint32_t msn;       /* of an untagged one */
@@ -129,7 +130,7 @@ struct explain_iwarp_fpdu {
 
 #define EXPLAIN_IWARP_FPDUS_MAX 16 /* of a packet, that are listed */
 
-/* What a packet is to an iWARP connection; all 0: nothing. */
+/* The meaning of a packet for an iWARP connection; all 0: nothing. */
 struct explain_iwarp_meaning {
     uint32_t conn;           /* id from 1; 0: none */
     uint8_t sender;          /* 0: the end that asked for the connection, 1: the other */
@@ -143,7 +144,7 @@ struct explain_iwarp_meaning {
  * acknowledged its last byte. */
 struct explain_iwarp_done {
     uint32_t conn;
-    uint8_t side; /* who sent it: 0 the end that asked for the connection, 1 the other */
+    uint8_t side; /* its sender: 0 the end that asked for the connection, 1 the other */
     uint8_t opcode;
     bool is_with_later; /* TCP acknowledged more than it: an acknowledgement of its own may be missing */
     uint32_t fpdus;     /* that it was sent in */
@@ -155,14 +156,14 @@ struct explain_iwarp_done {
 #define EXPLAIN_IWARP_DONE_MAX \
     32 /* of a packet, that are listed; further ones are of explain_iwarp_conn.untimed */
 
-/* Answers show which directions belong together: what was direction way[i] of flow[i] so far is that of the
- * other one, and always was. */
+/* Answers show which directions belong together: direction way[i] of flow[i] so far is that of the other one,
+ * and always was. */
 struct explain_exchange {
     uint32_t flow[2]; /* 0: nothing was exchanged */
     unsigned way[2];
 };
 
-/* What is known of one packet. */
+/* The meaning of one packet. */
 struct explain_meaning {
     uint32_t flow;      /* index of the QP pair from 1; 0: none */
     unsigned direction; /* 0: from the end that spoke first, 1: to it */
@@ -175,10 +176,10 @@ struct explain_meaning {
     struct explain_iwarp_meaning iwarp;
     int32_t more_messages; /* so many more lie before PSN `more_psn` of the requests than was thought, */
     uint32_t more_psn;     /* which count on from there */
-    uint32_t new_bytes;    /* of its payload, where that is in this capture for the first time */
+    uint32_t new_bytes;    /* of its payload, if that is in this capture for the first time */
     bool is_copy;          /* the network made it, or the capture: its sender sent it once */
     bool is_recapture;     /* the capture made it: the network bore it once too */
-    bool is_early;         /* an answer to what was not sent so far: it completes nothing */
+    bool is_early;         /* an answer to a request that was not sent so far: it completes nothing */
     uint64_t answers;      /* number of the packet that this one answers, or repeats; 0: none */
     struct explain_exchange exchanged; /* before this packet was taken */
     unsigned remark_count;
@@ -188,7 +189,7 @@ struct explain_meaning {
     struct explain_iwarp_done done[EXPLAIN_IWARP_DONE_MAX];   /* behind iwarp.done: not initialised */
 };
 
-/* Where a capture was taken: at the end that sends in direction 0, or at the other, or between them. */
+/* The place of a capture: at the end that sends in direction 0, or at the other, or between them. */
 enum explain_place {
     EXPLAIN_PLACE_UNKNOWN,
     EXPLAIN_PLACE_END_0,
@@ -205,7 +206,7 @@ struct explain_flow {
     uint32_t qpn[2];     /* 0: not known (it has not been answered) */
     uint8_t service;     /* enum roce_service */
     uint32_t pmtu_bytes; /* the largest piece seen, as a path MTU; 0: unknown */
-    uint32_t earlier;    /* the flow whose QPN it uses again; 0: none */
+    uint32_t earlier;    /* the flow that had its QPN before; 0: none */
     uint64_t first_number, last_number, first_ns, last_ns;
     uint64_t packets[2], bytes[2], messages[2], retransmissions[2], naks[2], rnr_naks[2], cnps[2], marks[2];
     uint64_t selective_acks[2], probes[2]; /* the latter are among the former */
@@ -222,7 +223,7 @@ struct explain_flow {
     uint32_t timeout_samples[2]; /* from so many silences */
 };
 
-/* Flows that were forgotten, as there was no room for all: what came of them later counts as a new flow. */
+/* Flows that were forgotten, as there was no room for all: their later packets count as a new flow. */
 struct explain_forgotten {
     uint32_t count, first, last;                                 /* indexes of the lowest and the highest */
     uint64_t messages, carried_bytes, requests, retransmissions; /* of all these, in both directions */
@@ -236,7 +237,7 @@ struct explain_seen_twice {
     uint64_t first, of; /* number of the first one, and of the packet that it is again */
 };
 
-/* A connection of SMC-R. [s]: of what side s (0 client, 1 server) sends. */
+/* A connection of SMC-R. [s]: of side s, its sender (0 client, 1 server). */
 struct explain_smc_conn {
     uint32_t id, group;
     struct nornic_addr addr[2]; /* of its TCP connection */
@@ -307,14 +308,14 @@ const char *explain_place_key(enum explain_place place);
 void explain_meaning_clear(struct explain_meaning *m);
 
 /* The number of a message when `by` more lie before it than was thought, or fewer. It is 1 at the least:
- * where packets are out of order, more may be taken away than was counted. */
+ * if packets are out of order, more may be taken away than was counted. */
 uint64_t explain_message_moved(uint64_t message, int32_t by);
 
 /* Adds a remark, without a cause; NULL: there are EXPLAIN_REMARKS_MAX already. */
 struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_finding_kind kind,
                                        const char *rule, uint64_t number, uint64_t related,
                                        const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Says why; of a gap, a NAK or a missing answer whose cause is unknown the words name what it may be.
+/* Adds the cause; of a gap, a NAK or a missing answer with an unknown cause the words name the candidates.
  * `f` may be NULL. */
 void explain_because(struct explain_finding *f, const struct explain_why *why);
 

@@ -5,8 +5,8 @@
 
 #include "explain/replay/types.h"
 
-/* Before a READ or an atomic is fed: memory is what the recorded answer says it was. After a WRITE: what it
- * wrote is known. */
+/* Before a READ or an atomic is fed: gives memory the content that the recorded answer has. After a WRITE:
+ * notes the bytes that it wrote. */
 void explain_replay_memory_prepare(struct replay *r, struct replay_qp *q, size_t i,
                                    const struct explain_packet *p);
 void explain_replay_memory_written(struct replay *r, struct replay_qp *q, const struct explain_packet *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A replay: the endpoint of a capture is rebuilt with the engine, gets what the other side sent, in the
- * recorded order and at the recorded times, and what it sends is compared with what the recorded
- * endpoint sent. */
+/* A replay: the endpoint of a capture is rebuilt with the engine and gets the packets of the other side, in
+ * the recorded order and at the recorded times. Its own packets are compared with those of the recorded
+ * endpoint. */
 #ifndef NORNIC_EXPLAIN_REPLAY_REPLAY_H
 #define NORNIC_EXPLAIN_REPLAY_REPLAY_H
 

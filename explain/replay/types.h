@@ -51,10 +51,10 @@ struct replay_qp {
     /* responder */
     struct replay_frame *first, **last; /* built, and not yet compared */
     uint32_t expected_psn;
-    uint32_t write_rkey; /* of the WRITE in progress, and where it goes on */
+    uint32_t write_rkey; /* of the WRITE in progress, and the place at which it goes on */
     uint64_t write_va;
     bool has_got_repeat;       /* the last request was a duplicate */
-    uint32_t acked_psn;        /* one past what the engine acknowledged */
+    uint32_t acked_psn;        /* one past the engine's acknowledged PSN */
     uint32_t recorded_psn;     /* and the recorded endpoint */
     uint32_t earlier_messages; /* of the connection, before the capture begins */
     bool is_msn_known;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of a replay. */
+/* The statements about a replay. */
 #ifndef NORNIC_EXPLAIN_REPLAY_VALUES_H
 #define NORNIC_EXPLAIN_REPLAY_VALUES_H
 
@@ -9,8 +9,8 @@
 #include "explain/packet/packet.h"
 
 /* How a packet compares. id, key in JSON, whether it makes the replay fail, words. The middle group are
- * freedoms: what the standard leaves open, or a network does; the last of it, what the rules of peers do
- * differently (spec section 17). */
+ * freedoms that the standard leaves, or deeds of a network; the last of it, other rules of peers (spec
+ * section 17). */
 #define EXPLAIN_REPLAY_OUTCOMES(X)                                                                           \
     X(EQUAL, "equal", false, "equal")                                                                        \
     X(ACK_RECORD, "ack_only_recorded", false, "an ACK of what other answers acknowledge: coalescing")        \
@@ -32,7 +32,7 @@ enum explain_replay_outcome {
         EXPLAIN_REPLAY_OUTCOME_COUNT
 };
 
-/* What a comparison comes out as: its name in JSON, words for people, and whether the two differ by it. */
+/* The outcome of a comparison: its name in JSON, words for people, and whether the two differ by it. */
 struct explain_outcome {
     const char *key, *words;
     bool fails;
@@ -51,7 +51,7 @@ struct explain_compared {
     enum explain_replay_outcome outcome;
     uint32_t qpn;                          /* of the endpoint */
     const struct explain_packet *recorded; /* NULL: ONLY_ENGINE, ACK_ENGINE */
-    const struct explain_packet *engine;   /* NULL where the engine sent nothing */
+    const struct explain_packet *engine;   /* NULL if the engine sent nothing */
     uint64_t cause;                        /* number of the packet that the engine had got last; 0: none */
     struct explain_field_diff diffs[EXPLAIN_DIFFS_MAX];
     unsigned diff_count;
@@ -70,7 +70,7 @@ struct explain_replay_result {
     uint64_t receives;      /* posted */
     /* READs and atomics that found bytes which nothing in the capture had put there */
     uint64_t changed_memory;
-    uint32_t late_qps; /* responders whose connection is older than the capture: their MSN was learned */
+    uint32_t late_qps;        /* responders with a connection older than the capture: their MSN was learned */
     uint32_t qps, silent_qps; /* rebuilt; left out, as they answer nothing in the capture */
 };
 

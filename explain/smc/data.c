@@ -234,7 +234,7 @@ static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc
 
 /* --- messages that the capture cut --- */
 
-/* What stands before the cut. */
+/* Tells the part before the cut. */
 static void say_cut(struct smc_view *v, const struct explain_layer *layer, const struct smcr_cdc *cdc)
 {
     explain_smc_say(v, ": SMC CDC");
@@ -249,7 +249,7 @@ static void say_cut(struct smc_view *v, const struct explain_layer *layer, const
     explain_smc_say(v, " (cut)");
 }
 
-/* Moves a cursor where it goes on; of a message whose flags are missing nobody knows whether it had to. */
+/* Moves a cursor on; of a message without its flags it is not known whether it had to. */
 static void move_on(struct smc_view *v, struct smc_place *at, uint32_t elem_bytes, uint32_t offset,
                     uint16_t wrap, uint64_t *total)
 {
@@ -268,7 +268,7 @@ static void follow_cut(struct smc_view *v, struct smc_conn *c, const struct expl
 {
     struct smc_half *mine = &c->half[v->side], *peer = &c->half[!v->side];
     uint64_t before = mine->produced;
-    v->group->lost[v->side]++; /* what its flags said may be missing */
+    v->group->lost[v->side]++; /* the content of its flags may be missing */
     mine->is_producer_cut |= !explain_layer_has(layer, "producer_cursor");
     if (mine->newest.is_there && smcr_seq_ahead(cdc->seq, mine->newest.seq) <= 0)
         return;
@@ -369,7 +369,7 @@ static void say_data(struct smc_view *v, uint32_t conn, uint64_t from, uint32_t 
                         conn);
 }
 
-/* Where the write lies: the connection whose element it goes to, and the offset there. */
+/* The place of a write: the connection of the element that it goes to, and the offset there. */
 static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth, uint32_t *offset)
 {
     unsigned receiver = !v->side, rmb = explain_smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
@@ -420,8 +420,9 @@ static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t o
                        "a write after the %s was done sending", SIDE_NAME(v->side));
 }
 
-/* Where a write begins in the stream. Writes go on from the producer cursor, and have wrapped where they lie
- * before it; after a move they may begin at what the peer has not consumed yet (SMCR-FOV-09, FOV-12). */
+/* Returns the begin of a write in the stream. Writes go on from the producer cursor, and have wrapped if they
+ * lie before it; after a move they may begin at bytes that the peer has not consumed yet (SMCR-FOV-09,
+ * FOV-12). */
 static uint64_t position_of(const struct smc_conn *c, unsigned side, uint32_t offset, uint32_t cap)
 {
     const struct smc_half *mine = &c->half[side], *peer = &c->half[!side];
@@ -431,7 +432,7 @@ static uint64_t position_of(const struct smc_conn *c, unsigned side, uint32_t of
     return mine->produced + (cap - back) % cap;
 }
 
-/* The first packet of a write: it says where all of it goes. */
+/* The first packet of a write: it names the place of all of it. */
 static void begin_write(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
@@ -440,7 +441,7 @@ static void begin_write(struct smc_view *v)
     if (!c || pkt->reth.dma_len == 0)
         return;
     struct smc_half *h = &c->half[v->side];
-    if (h->is_producer_cut) /* where it lies in the stream is not known */
+    if (h->is_producer_cut) /* its place in the stream is not known */
         return;
     uint32_t cap = cap_of(v->group, c->half[!v->side].elem_bytes);
     uint64_t from = position_of(c, v->side, offset, cap);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and Confirm
- * of version 2 have in their first 64 bytes what those of version 1 have, and a Decline in its first 24, so
- * that the lists of version 1 read both (test/explain/smc/test_layout.c). */
+/* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and
+ * Confirm of version 2 have in their first 64 bytes the fields of version 1, and a Decline in its first
+ * 24, so that the lists of version 1 read both (test/explain/smc/test_layout.c). */
 #include "explain/smc/handshake.h"
 
 #include <inttypes.h>
@@ -219,8 +219,8 @@ static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, u
     g->rmbs[side][rmb].conns[h->index] = c->id;
 }
 
-/* The group that Accept and Confirm name, made where it is new, and the slots of the links of either side;
- * NULL: no memory, or the capture cut what names it. */
+/* Returns the group that Accept and Confirm name, made if it is new, and the slots of the links of either
+ * side; NULL: no memory, or the capture cut the names. */
 static struct smc_group *settle_group(struct smc_view *v, const struct smc_handshake *h,
                                       const struct smc_accepted *confirmed, unsigned links[2], bool *is_new)
 {
@@ -299,7 +299,7 @@ static void judge_accept(struct smc_view *v, const struct smc_accepted *accepted
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-33", 0, 0, "MTU %u is reserved", a->mtu);
 }
 
-/* What the capture holds of an Accept or Confirm. */
+/* Returns an Accept or Confirm, as far as the capture holds it. */
 static struct smc_accepted get_accept(const struct smc_view *v, const struct explain_layer *layer)
 {
     uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
@@ -422,7 +422,7 @@ static void say_gid(struct smc_view *v, const uint8_t bytes[16], const char *bef
     char text[NORNIC_ADDR_STR_SIZE];
     struct nornic_addr gid;
     memcpy(gid.b, bytes, sizeof gid.b);
-    if (!nornic_addr_is_zero(&gid)) /* who offers SMC-D only has none */
+    if (!nornic_addr_is_zero(&gid)) /* an end that offers SMC-D only has none */
         explain_smc_say(v, "%sGID %s", before, nornic_addr_str(&gid, text));
 }
 
@@ -451,7 +451,7 @@ static unsigned count_eids(const struct smc_view *v)
     return count;
 }
 
-/* The EIDs, without the blanks behind them; returns what goes before a word that follows. */
+/* Writes the EIDs, without the blanks behind them; returns the text before a word that follows. */
 static const char *say_eids(struct smc_view *v)
 {
     const char *before = "; EID ";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the packets of SMC-R say, each to those who know its kind. */
+/* The packets of SMC-R, each handed to the file that knows its kind. */
 #include "explain/smc/smc.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static bool is_out_of_turn(struct smc_view *v, uint32_t psn)
     return false;
 }
 
-/* What is acknowledged was taken, though the capture may lack it. */
+/* Data that are acknowledged were taken, though the capture may lack them. */
 static void take_ack(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
@@ -84,7 +84,7 @@ static bool find_link(struct smc_view *v)
     return true;
 }
 
-/* What the message says is more than that it is a SEND; of one that is sent again it stays. */
+/* The message tells more than that it is a SEND; of one that is sent again that stays. */
 static void take_message(struct smc_view *v, const struct explain_layer *layer)
 {
     static const char plain[] = "SEND only, message ", parted[] = ": ";
@@ -113,8 +113,9 @@ static const struct explain_layer *message_in(const struct explain_packet *p)
     return NULL;
 }
 
-/* A SEND on a link that begins as a message of version 2, with its own length, and cannot be one. Elsewhere
- * it is what a program sends. What does not even begin so may be of a program that uses the QPNs again. */
+/* A SEND on a link that begins as a message of version 2, with its own length, and cannot be one.
+ * Elsewhere it is a program's. A SEND that does not even begin so may be of a program that uses the QPNs
+ * again. */
 static void take_no_message(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
@@ -167,8 +168,8 @@ static void take_option(struct smc_view *v, uint8_t tcp_flags)
     explain_smc_offer(v);
 }
 
-/* What has neither the option nor a CLC message is of SMC-R as the SYN-ACK that leaves an offer without an
- * answer. */
+/* A segment with neither the option nor a CLC message is of SMC-R as the SYN-ACK that leaves an offer without
+ * an answer. */
 static void take_tcp(struct smc_view *v)
 {
     uint8_t flags = 0;

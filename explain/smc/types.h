@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the analysis: link groups, links, RMBs and connections of SMC-R, as CLC and LLC messages name them.
- * Of two sides, [0] is the client and [1] the server. Memory is bounded: what is oldest goes first. Only
+/* Inside the analysis: link groups, links, RMBs and connections of SMC-R, as CLC and LLC messages name
+ * them. Of two sides, [0] is the client and [1] the server. Memory is bounded: the oldest goes first. Only
  * explain/smc/ includes this. */
 #ifndef NORNIC_EXPLAIN_SMC_TYPES_H
 #define NORNIC_EXPLAIN_SMC_TYPES_H
@@ -25,7 +25,7 @@ struct smc_rtoken {
     uint64_t va;
 };
 
-/* A buffer of one side: where it is, by link, and whose its elements are. */
+/* A buffer of one side: its place, by link, and the owners of its elements. */
 struct smc_rmb {
     bool is_used;
     uint32_t elem_bytes; /* 0: no connection uses it yet */
@@ -59,7 +59,7 @@ struct smc_link {
     /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
     bool is_psn_known[2];
     uint32_t next_psn[2];
-    bool has_gap[2];                            /* what comes is behind one that did not come yet */
+    bool has_gap[2];                            /* the next packet is behind one that did not come yet */
     uint8_t open[2][SMC_LLC_TYPES];             /* by sender and type: requests without a response so far */
     struct smc_write writes[2][SMC_WRITES_MAX]; /* by sender, in the slot of their message */
 };
@@ -78,7 +78,7 @@ struct smc_request {
 /* A finding that a message of the other side would explain: doubt.c. */
 struct smc_doubt {
     uint64_t number, related; /* number 0: none */
-    unsigned link, sender;    /* slot; the side whose message may be missing */
+    unsigned link, sender;    /* slot; the side that may have sent a missing message */
     uint32_t next_psn;        /* of its next request, if none is */
     uint32_t lost[2];         /* of the group, when the finding was made */
     enum explain_finding_kind kind;
@@ -101,7 +101,7 @@ struct smc_group {
     unsigned next_doubt;
 };
 
-/* What one side of a connection said. */
+/* The state of one side of a connection. */
 
 /* The newest CDC message of a side. */
 struct smc_newest {
@@ -116,7 +116,7 @@ struct smc_end {
 };
 
 struct smc_half {
-    uint32_t token; /* of its element: what the other side's CDC messages name */
+    uint32_t token; /* of its element: the name in the other side's CDC messages */
     uint32_t rmb;   /* slot of the group */
     uint8_t index;
     uint32_t elem_bytes;
@@ -131,7 +131,7 @@ struct smc_half {
     bool is_producer_cut;        /* a message was cut before its producer cursor: it is not known any more */
     uint32_t link;               /* number of the link that it used last; 0: none */
     bool is_replaying;           /* after a failover validation, until a new message */
-    uint32_t lost;               /* of the group, when it sent last: what came between may be missing */
+    uint32_t lost;               /* of the group, when it sent last: packets in between may be missing */
 };
 
 struct smc_conn {
@@ -179,11 +179,11 @@ struct explain_smc {
     struct smc_handshake handshakes[SMC_HANDSHAKES_MAX];
     unsigned next_handshake;
     bool is_clc_holey;      /* handshakes were seen of which the capture lacks messages */
-    uint32_t links_version; /* grows with each change of who is at the ends of which link */
-    unsigned ending[3];     /* group, side, type: where the end stands */
+    uint32_t links_version; /* grows with each change of the ends of a link */
+    unsigned ending[3];     /* group, side, type: the place of the end */
 };
 
-/* What is being looked at. */
+/* The view of one packet. */
 struct smc_view {
     struct explain_smc *w;
     struct explain_pair *pair; /* NULL: the packet is of none */
@@ -191,9 +191,9 @@ struct smc_view {
     struct explain_meaning *m;
     struct smc_group *group;      /* of a RoCE packet: the link that it travels on, */
     unsigned link;                /* its slot, */
-    unsigned side;                /* and who sent it */
+    unsigned side;                /* and its sender */
     bool is_repeat;               /* it was taken before, or is not taken yet: nothing new */
-    const struct smc_link *begun; /* the link whose second end it names; NULL: it names none */
+    const struct smc_link *begun; /* the link that gets its second end from it; NULL: it names none */
 };
 
 #endif

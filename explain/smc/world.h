@@ -12,14 +12,14 @@ struct smc_conn *explain_smc_conn_of(struct explain_smc *w, uint32_t id);
 /* A new one. NULL: no memory. */
 struct smc_group *explain_smc_group_new(struct explain_smc *w);
 struct smc_conn *explain_smc_conn_new(struct explain_smc *w);
-/* Puts the connection where explain_smc_conn_by_token() finds it. */
+/* Puts the connection into the index of explain_smc_conn_by_token(). */
 void explain_smc_conn_index(struct explain_smc *w, struct smc_conn *c);
-/* The newest connection of the group whose `side` gave out that token; NULL: none. */
+/* Returns the newest connection of the group with that token of `side`; NULL: none. */
 struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group, unsigned side,
                                            uint32_t token);
 /* A handshake was seen of which the capture lacks messages. */
 void explain_smc_note_lack(struct explain_smc *w);
-/* Whether what a side sent may be missing just now: on some link it goes on behind a gap. */
+/* Returns whether packets of a side may be missing just now: on some link it goes on behind a gap. */
 bool explain_smc_has_gap(const struct smc_group *group, unsigned side);
 /* Whether there may be messages of the group that the capture does not show: it is older than the capture, or
  * that lacks packets. */
@@ -27,8 +27,8 @@ bool explain_smc_may_lack(const struct smc_group *group);
 /* Whether there may be connections or elements in the group that the capture does not show: messages, or a
  * handshake is not at its end. */
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *group);
-/* The link that the packet in `v` travels on; false: none is known. One that another flow had before, whose
- * QPNs this flow uses again, is none. */
+/* Returns the link that the packet in `v` travels on; false: none is known. A link of another flow, which had
+ * the QPNs of this flow before, is none. */
 bool explain_smc_link_of(const struct smc_view *v, struct smc_group **group, unsigned *link, unsigned *side);
 /* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
 unsigned explain_smc_link_by_number(const struct smc_group *g, uint8_t number);

@@ -35,7 +35,8 @@ static bool is_restart(const struct explain_finding *f)
     return is_again && f->why.cause != EXPLAIN_CAUSE_RESTART && !f->why.behind;
 }
 
-/* What made the sender begin again: the answer that told it to, where that is known; else what it sent. */
+/* The reason for the sender to begin again: the answer that told it to, if that is known; else its own
+ * packet. */
 static void note_restart(struct explain_story *story, const struct explain_finding *f)
 {
     const struct explain_why *why = &f->why;
@@ -65,7 +66,7 @@ void explain_story_take(struct explain_story *story, const struct explain_packet
 {
     story->first_ns = story->packets++ ? story->first_ns : packet->time_ns;
     story->last_ns = max_u64(story->last_ns, packet->time_ns);
-    if (packet->kind == EXPLAIN_OTHER) /* what else went over the wire is no part of it */
+    if (packet->kind == EXPLAIN_OTHER) /* the other packets on the wire are no part of it */
         return;
     if (m->is_recapture)
         return;
@@ -91,13 +92,13 @@ static uint64_t span_of(const struct explain_story *story)
                             : story->last_ns - story->first_ns;
 }
 
-/* --- the first sentence: what was sent --- */
+/* --- the first sentence: the packets that were sent --- */
 
 /* All flows together. */
 struct sum {
     uint32_t flows, addrs;
     const struct explain_flow *only; /* if there is one */
-    bool has_answers;                /* a service whose requests are answered */
+    bool has_answers;                /* a service with answers to its requests */
     bool is_skewed;                  /* the clocks of a flow's directions differ */
     uint64_t requests, messages[2], bytes[2], again;
     struct nornic_addr addr[ADDRS_MAX];
@@ -178,7 +179,7 @@ static void put_no_flow(struct explain_text *out, const struct explain_story *st
     explain_put_count(out, story->packets, "packet", "packets");
 }
 
-/* Of one flow. Where answers alone are in the capture, nobody knows what they answer. */
+/* Adds one flow. With answers alone in the capture, it is not known what they answer. */
 static void put_flow(struct explain_text *out, const struct sum *sum)
 {
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
@@ -198,7 +199,7 @@ static void put_flow(struct explain_text *out, const struct sum *sum)
     explain_put(out, " back");
 }
 
-/* What the capture holds more than once is counted once. */
+/* Packets that the capture holds more than once are counted once. */
 static void put_twice(struct explain_text *out, const struct explain_analysis *analysis)
 {
     const struct explain_seen_twice *twice = explain_analysis_twice(analysis);
@@ -237,7 +238,7 @@ static void put_what(struct explain_text *out, const struct explain_story *story
     explain_put(out, ".");
 }
 
-/* --- the second: what went wrong --- */
+/* --- the second: the errors --- */
 
 /* "A", "A and B", "A, B and C": the parts that are counted. */
 struct list {
@@ -303,7 +304,8 @@ static void put_restarts(struct explain_text *out, const struct explain_story *s
         put_part(&list, &story->restarts[parts[i].cause], parts[i].one, parts[i].many);
 }
 
-/* Whether what was sent again, or what follows in the sentence, tells of these findings already. */
+/* Returns whether packets that were sent again, or the rest of the sentence, tell of these findings
+ * already. */
 static bool is_told_elsewhere(const struct explain_story *story, enum explain_finding_kind kind,
                               bool is_again)
 {
@@ -313,7 +315,7 @@ static bool is_told_elsewhere(const struct explain_story *story, enum explain_fi
                         kind == EXPLAIN_FIND_RNR);
 }
 
-/* Packets that never came, where nothing was sent again. */
+/* Tells of packets that never came, if nothing was sent again. */
 static void put_missing(struct explain_text *out, const struct explain_story *story, bool is_again)
 {
     if (is_again || story->missing <= story->late || story->found[EXPLAIN_FIND_CAPTURE_GAP].count)
@@ -325,7 +327,7 @@ static void put_missing(struct explain_text *out, const struct explain_story *st
                    count == 1 ? "" : "first: ", story->found[EXPLAIN_FIND_PSN_GAP].number);
 }
 
-/* What the story tells of findings of a kind, of one and of several, in this order. */
+/* The words of the story for findings of a kind, of one and of several, in this order. */
 static const struct {
     enum explain_finding_kind kind;
     const char *one, *many;
@@ -419,7 +421,7 @@ static void put_clocks(struct explain_text *out, const struct explain_story *sto
                    c->number);
 }
 
-/* Empty where there is nothing to tell. */
+/* Empty if there is nothing to tell. */
 static void put_trouble(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
                         const struct explain_analysis *analysis)
 {
@@ -433,11 +435,10 @@ static void put_trouble(struct explain_text *out, const struct explain_story *st
     explain_put(out, out->len ? "." : "");
 }
 
-/* --- the third: what it cost --- */
+/* --- the third: the cost --- */
 
-/* Of all flows that have numbers, and clocks that agree; of those whose capture misses packets, what an
- * answer of its own ended.
- * False: some were left out for that. */
+/* Of all flows that have numbers, and clocks that agree; of those with packets that the capture misses,
+ * the operations that an answer of its own ended. False: some were left out for that. */
 static bool gather(struct explain_latency *all, const struct explain_analysis *analysis,
                    const struct explain_numbers *numbers)
 {

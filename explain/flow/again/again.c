@@ -60,7 +60,7 @@ static void remark_again(struct explain_pair *pair, unsigned direction, const st
                                        "the sender's ack timer ran out: %.1f ms without progress",
                                        (double)why->silence_ns / 1e6),
                         why);
-    /* that nornic sends what is lost again, and nothing behind it, is no rule of the standard */
+    /* nornic sends a lost packet again, and nothing behind it: that is no rule of the standard */
     const char *rule = is_read ? "ROCE-RC-44" : why->cause == EXPLAIN_CAUSE_SELECTIVE_ACK ? "" : "ROCE-RC-42";
     explain_because(explain_remark(m, is_read ? EXPLAIN_FIND_READ_REPLAY : EXPLAIN_FIND_RETRANSMISSION, rule,
                                    0, before, "PSN 0x%06x again: %s", packet->roce.bth.psn,
@@ -104,8 +104,8 @@ static uint32_t end_of(const struct explain_half *half, const struct roce_pkt *p
     return r ? roce_psn_add(r->psn, r->span) : roce_psn_add(pkt->bth.psn, 1);
 }
 
-/* What is asked for ends behind the READ as it is known: the first of its requests that the capture has asked
- * for a part, and the READ is longer. */
+/* Widens the READ as it is known, if a request asks for more behind its end: the first of its requests that
+ * the capture has asked for a part. */
 static void widen(struct explain_half *half, const struct roce_pkt *pkt, uint32_t pmtu_bytes,
                   struct explain_read *read)
 {
@@ -134,7 +134,8 @@ static void note_copy(struct explain_half *half, const struct explain_packet *pa
     before->ack_req = packet->roce.bth.ack_req;
 }
 
-/* What is asked for of a READ again ends before it does, as between ends with selective retransmission. */
+/* Returns whether the packet asks for a part of a READ again that ends before it does, as between ends with
+ * selective retransmission. */
 static bool is_part(const struct explain_half *half, const struct roce_pkt *pkt,
                     const struct explain_read *read)
 {

@@ -4,7 +4,8 @@
 #include "explain/packet/sender.h"
 #include "roce/psn.h"
 
-/* Returns whether it is no copy that the network made: it left later, or differs in what a copy cannot. */
+/* Returns whether it is no copy that the network made: it left later, or differs in a way that no copy
+ * can. */
 static bool is_sent_for_sure(const struct explain_case *c)
 {
     uint16_t id = explain_ip_id(c->packet);
@@ -16,9 +17,9 @@ static bool is_sent_for_sure(const struct explain_case *c)
            explain_ids_order(c->ids, id) == EXPLAIN_ORDER_LATER;
 }
 
-/* Returns whether nothing of what this end has sent just before is missing here: a missing packet could be the one
- * with which it went back, and this one goes along behind it. Without identifications that count, a packet that the
- * sender went back to before, and that is not here, may come only now. */
+/* Returns whether nothing that this end has sent just before is missing here: a missing packet could be
+ * the one with which it went back, and this one goes along behind it. Without identifications that count,
+ * a packet that the sender went back to before, and that is not here, may come only now. */
 static bool is_directly_behind(const struct explain_case *c)
 {
     if (explain_ids_count(c->ids) == EXPLAIN_SURE_UNKNOWN || c->packet->roce.l3_kind != ROCE_L3_IPV4)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a packet that comes again before a witness is asked. */
+/* The facts of a packet that comes again, before a witness is asked. */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_CASE_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_CASE_H
 
 #include "explain/flow/again/verdict.h"
 
-/* Returns the case of a packet, whose half has a recovery. */
+/* Returns the case of a packet. Its half has a recovery. */
 struct explain_case explain_case_of(struct explain_half *half, const struct explain_ids *ids,
                                     const struct explain_packet *packet, const struct explain_sent *before,
                                     uint32_t end_psn);

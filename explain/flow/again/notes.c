@@ -20,8 +20,9 @@ void explain_note_progress(struct explain_half *half, const struct explain_packe
     explain_trouble_judge(half, packet->time_ns, end_psn);
 }
 
-/* A receiver answers again what comes to it again. It had not got the packet that a NAK asked for: if it gets that
- * twice, the first copy was overtaken, even by the second. A timer sends packets that may have arrived. */
+/* A receiver answers again what comes to it again. It had not got the packet that a NAK asked for: if it
+ * gets that twice, the first copy was overtaken, even by the second. A timer sends packets that may have
+ * arrived. */
 void explain_note_ack_again(struct explain_half *half)
 {
     const struct explain_recovery *r = half->recovery;
@@ -72,7 +73,7 @@ void explain_note_selected(const struct explain_case *c, struct explain_verdict 
         run->cursor = c->end_psn;
 }
 
-/* Tells what is known of the timer by now. */
+/* Reports the timer as it is known by now. */
 static void tell_timer(const struct explain_case *c, struct explain_why *why)
 {
     why->timeout_ns = explain_timer_usual(c->half)->ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A receiver that keeps packets behind a gap tells again and again what it has, and its sender sends again
- * what was sent before something that came, and did not come itself. So a packet that comes again, and that
- * one of these acknowledgements since its copy before lacks, was sent for it, unless a timer fits better. It
- * is shown where packets before it were passed over that are there: nobody goes back to the middle. */
+/* A receiver that keeps packets behind a gap tells again and again of the packets that it has. Its sender
+ * sends again the packets before these that did not come. So a packet that comes again, and that one of these
+ * acknowledgements since its copy before lacks, was sent for it, unless a timer fits better. It is shown if
+ * packets before it were passed over that are there: no sender goes back to the middle. */
 #include "explain/flow/again/selective.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void explain_selective_probe(struct explain_half *half, const struct explain_pac
     s->is_probe_answered = false;
 }
 
-/* --- what one says --- */
+/* --- the content of one --- */
 
 static bool is_in(const struct explain_hole *h, uint32_t psn)
 {
@@ -76,7 +76,8 @@ static uint32_t read_bitmap(const struct explain_packet *packet, struct holes *h
     return end_psn;
 }
 
-/* The answer to a probe: what was sent before it and is not there. Returns one past all that is missing. */
+/* Reads the answer to a probe: it lacks packets that were sent before the probe. Returns one past all that is
+ * missing. */
 static uint32_t read_echo(struct explain_selective *s, const struct explain_packet *packet, uint32_t end_psn,
                           struct holes *holes, struct explain_sack *sack)
 {
@@ -94,8 +95,8 @@ static uint32_t read_echo(struct explain_selective *s, const struct explain_pack
     return s->probe_end_psn;
 }
 
-/* What was missing at these PSNs is there. Before it was sent again, or sooner than a round trip afterwards,
- * that was the first copy, which others had overtaken. */
+/* Judges packets that were missing at these PSNs and are there now. If they came before they were sent again,
+ * or sooner than a round trip afterwards, they were the first copies, which others had overtaken. */
 static void judge(struct explain_half *half, const struct explain_hole *hole, uint32_t psn, uint32_t end_psn,
                   uint64_t now_ns)
 {
@@ -146,7 +147,7 @@ static void date(const struct explain_selective *s, const struct explain_packet 
     sack->end_psn = hole->end_psn;
 }
 
-/* What the old holes named between these PSNs is there now. */
+/* Judges the packets that the old holes named between these PSNs, and that are there now. */
 static void judge_between(struct explain_half *half, uint32_t psn, uint32_t end_psn, uint64_t now_ns)
 {
     const struct explain_selective *s = half->selective;
@@ -253,7 +254,7 @@ static const struct explain_hole *open_hole(const struct explain_case *c)
  * sent for it meanwhile comes a round trip later. */
 static const struct explain_hole *filled_hole(const struct explain_case *c)
 {
-    const struct explain_clock *clock = &c->half->clock;
+    const struct explain_half_clock *clock = &c->half->clock;
     uint64_t trip_ns = clock->react_ns + max_u64(clock->react_ns, clock->rtt_ns);
     for (unsigned i = 0; c->before && c->is_proved && i < EXPLAIN_FILLED_MAX; i++) {
         const struct explain_hole *h = &c->half->selective->filled[i];
@@ -288,8 +289,8 @@ static bool is_out_of_turn(const struct explain_case *c, const struct explain_ho
     return is_ahead && !hole->is_head && (is_passed_over || (s->has_chosen && s->chosen_psn == c->psn));
 }
 
-/* Returns whether so short a time is what a sender needs to react. */
-static bool is_at_once(const struct explain_clock *clock, uint64_t ns)
+/* Returns whether a sender needs so short a time to react. */
+static bool is_at_once(const struct explain_half_clock *clock, uint64_t ns)
 {
     return ns <= max_u64(EXPLAIN_SILENCE_NS, 4 * (clock->react_ns + clock->rtt_ns));
 }
@@ -298,7 +299,7 @@ static bool is_at_once(const struct explain_clock *clock, uint64_t ns)
  * once. */
 static bool is_alone(const struct explain_case *c, const struct explain_hole *hole)
 {
-    const struct explain_clock *clock = &c->half->clock;
+    const struct explain_half_clock *clock = &c->half->clock;
     const struct explain_acks *acks = &c->half->acks;
     bool is_known = clock->rtt_ns || clock->react_ns || clock->is_at_once;
     bool is_only_copy = c->before && c->before->first_ns == c->before->time_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Selective acknowledgements, an extension of nornic's (docs/selective-retransmission.md): what they say is missing,
- * and whether a packet that comes again was sent for one of them. */
+/* Selective acknowledgements, an extension of nornic's (docs/selective-retransmission.md): the packets that
+ * they say are missing, and whether a packet that comes again was sent for one of them. */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_SELECTIVE_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_SELECTIVE_H
 
@@ -9,16 +9,16 @@
 /* The evidence that a packet with a bitmap is: the PSN is before its end, and not marked as there. */
 #define EXPLAIN_SACK_LACKS "the selective acknowledgement that lacks it"
 
-/* What a selective acknowledgement says. */
+/* The content of a selective acknowledgement. */
 struct explain_sack {
     uint32_t kept, lacking; /* packets behind the expected one that are there, and PSNs that are not */
     uint32_t psn, end_psn;  /* the first hole that none told of before; equal: there is none */
     uint64_t probe_number;  /* of the probe that it answers; 0: none, or it is not in the capture */
 };
 
-/* Notes a probe from the end whose requests `half` are. */
+/* Notes a probe from the end that sends the requests of `half`. */
 void explain_selective_probe(struct explain_half *half, const struct explain_packet *packet);
-/* Takes one that came to that end, and remembers what it lacks. What it acknowledges is acknowledged already;
+/* Takes one that came to that end, and remembers the packets that it lacks. Its PSN is acknowledged already;
  * `is_further`: by it alone. */
 struct explain_sack explain_selective_take(struct explain_half *half, const struct explain_packet *packet,
                                            bool is_further);

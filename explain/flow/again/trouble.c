@@ -68,8 +68,8 @@ uint64_t explain_trouble_nak(const struct explain_case *c)
     return t && t->kind == EXPLAIN_TROUBLE_NAK && t->psn == c->psn ? t->number : 0;
 }
 
-/* Judges one trouble. What a NAK asked for has arrived: before it was sent again, or sooner than a round trip
- * afterwards, that was the first copy, which others had overtaken. */
+/* Judges one trouble. The packet that a NAK asked for has arrived: before it was sent again, or sooner than a
+ * round trip afterwards, that was the first copy, which others had overtaken. */
 static void judge_one(struct explain_half *half, struct explain_trouble *t, uint64_t now_ns, uint32_t end_psn)
 {
     if (!t->number || t->kind != EXPLAIN_TROUBLE_NAK || t->is_judged || roce_psn_diff(end_psn, t->psn) <= 0)
@@ -121,14 +121,14 @@ const struct explain_trouble *explain_waits_for_receive(const struct explain_hal
 /* --- the witness --- */
 
 /* Returns how long after an answer its asker sends again at the latest, if nothing holds it up. */
-static uint64_t trip_at_most_ns(const struct explain_clock *clock)
+static uint64_t trip_at_most_ns(const struct explain_half_clock *clock)
 {
     return 2 * clock->react_ns + 4 * clock->rtt_ns;
 }
 
 /* Returns how long after an answer its asker sends again at once: a lost answer, and a timer that runs out just then,
  * would be a coincidence. */
-static uint64_t prompt_ns(const struct explain_clock *clock)
+static uint64_t prompt_ns(const struct explain_half_clock *clock)
 {
     return 4 * (clock->react_ns + clock->rtt_ns);
 }
@@ -140,7 +140,7 @@ static enum explain_fit fit_of_rnr(const struct explain_trouble *t, uint64_t del
     return delay_ns <= t->wait_ns + t->wait_ns / 2 + SOON_NS ? EXPLAIN_FIT_WELL : EXPLAIN_FIT_MAY;
 }
 
-/* Returns whether the time that has passed since is what the sender needs to react. */
+/* Returns how well the time that has passed since fits the reaction of the sender. */
 static enum explain_fit fit_of(const struct explain_case *c, const struct explain_trouble *t)
 {
     uint64_t timeout_ns = explain_timer_known(c->half);
@@ -168,8 +168,8 @@ static bool is_one_of_many(const struct explain_case *c, const struct explain_tr
     return t->kind == EXPLAIN_TROUBLE_SKIPPED && c->half->acks.newest_number != t->number;
 }
 
-/* Returns whether another answer than `t` may be the reason just as well, while the network shuffles what is sent for
- * them. */
+/* Returns whether another answer than `t` may be the reason just as well, while the network shuffles the
+ * packets that are sent for them. */
 static bool has_rival(const struct explain_case *c, const struct explain_trouble *t)
 {
     if (t->kind == EXPLAIN_TROUBLE_SKIPPED || t->psn == c->psn)

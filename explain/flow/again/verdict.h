@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is asked about a packet that comes again, and what a witness answers. */
+/* The question about a packet that comes again, and the answer of a witness. */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_VERDICT_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_VERDICT_H
 
@@ -7,14 +7,14 @@
 #include "explain/flow/half/half.h"
 #include "explain/flow/half/ids.h"
 
-/* What a packet is whose PSN is not new. */
+/* The kinds of a packet that repeats a PSN. */
 enum explain_again {
     EXPLAIN_AGAIN_SENT,      /* the sender sent it again */
     EXPLAIN_AGAIN_COPY,      /* the network made a copy */
     EXPLAIN_AGAIN_OVERTAKEN, /* sent once, and comes late */
 };
 
-/* How well a cause fits what was seen. */
+/* How well a cause fits the facts. */
 enum explain_fit {
     EXPLAIN_FIT_NOT,
     EXPLAIN_FIT_DOUBT, /* nothing speaks against it, and nothing for it */
@@ -23,19 +23,20 @@ enum explain_fit {
     EXPLAIN_FIT_NEVER, /* as a bound: no fit reaches it */
 };
 
-/* What a cause needs to be shown, and not likely only. */
+/* The condition on which a cause is shown, and not likely only. */
 enum explain_strength {
     EXPLAIN_STRENGTH_LIKELY,     /* nothing shows it */
     EXPLAIN_STRENGTH_UNRIVALLED, /* it is shown if its rival is excluded */
     EXPLAIN_STRENGTH_SHOWN,
 };
 
-/* A request packet whose PSN is not new. */
+/* A request packet that repeats a PSN. */
 struct explain_case {
     struct explain_half *half; /* with a recovery */
     const struct explain_ids *ids;
     const struct explain_packet *packet;
-    /* its newest copy, or the request of the READ whose rest it asks for; NULL: none is in the capture */
+    /* its newest copy, or the request of the READ of which it asks for the rest; NULL: none is in the
+     * capture */
     const struct explain_sent *before;
     uint32_t psn, end_psn; /* end_psn: one past the PSNs that it takes */
     uint64_t now_ns;
@@ -46,7 +47,7 @@ struct explain_case {
     bool is_late;        /* others that left after it are here already */
 };
 
-/* What a witness says. `why` has the evidence of the silence when the witness is asked. */
+/* The statement of a witness. `why` has the evidence of the silence when the witness is asked. */
 struct explain_verdict {
     enum explain_again again;
     enum explain_fit fit;
@@ -56,7 +57,7 @@ struct explain_verdict {
     struct explain_why why;
 };
 
-/* A witness judges a case by what it alone sees. Returns false: it says nothing. */
+/* A witness judges a case by the facts that it alone sees. Returns false: it says nothing. */
 typedef bool explain_witness(const struct explain_case *c, struct explain_verdict *v);
 
 #endif

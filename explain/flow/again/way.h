@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happened to a packet that was sent again, on its way. */
+/* The fate of a packet that was sent again, on its way. */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_WAY_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_WAY_H
 
 #include "explain/flow/pair/types.h"
 
-/* Adds to `why` what happened to the copy before, or to its answer, as far as that shows. `was_here`: the copy is in
- * the capture, `before`. */
+/* Adds to `why` the fate of the copy before, or of its answer, as far as that shows. `was_here`: the copy is
+ * in the capture, `before`. */
 void explain_tell_way(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
                       const struct explain_sent *before, bool was_here, struct explain_why *why);
 

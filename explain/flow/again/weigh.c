@@ -20,7 +20,8 @@
 #include "explain/flow/again/trouble.h"
 #include "roce/psn.h"
 
-/* The witnesses that decide alone, in the order in which they are heard, and what is noted of their verdicts. */
+/* The witnesses that decide alone, in the order in which they are heard, and the notes about their
+ * verdicts. */
 static const struct {
     explain_witness *hear;
     void (*note)(const struct explain_case *c, struct explain_verdict *v);
@@ -33,7 +34,8 @@ static const struct {
 /* The witnesses that are heard if neither an answer nor the timer fits. */
 static explain_witness *const last[] = {explain_witness_skip, explain_witness_stale_timer};
 
-/* Weighs what two witnesses say who see different things. Returns the better fit; of equals, the first. */
+/* Weighs the statements of two witnesses that see different facts. Returns the better fit; of equals, the
+ * first. */
 static struct explain_verdict weigh_two(const struct explain_verdict *first,
                                         const struct explain_verdict *second)
 {
@@ -79,9 +81,9 @@ static void find_reason(const struct explain_case *c, struct explain_verdict *v)
         }
 }
 
-/* Returns whether a packet that is not here before may be late although a cause fits. What a NAK asks for by its PSN is
- * not, if it comes as soon behind the NAK as its sender answers one, or if packets are lost and never late. Nor is a
- * packet that another cause fits, while nothing was late so far. */
+/* Returns whether a packet that is not here before may be late although a cause fits. A packet that a NAK
+ * asks for by its PSN is not, if it comes as soon behind the NAK as its sender answers one, or if packets
+ * are lost and never late. Nor is a packet that another cause fits, while nothing was late so far. */
 static bool may_be_late(const struct explain_case *c, enum explain_cause cause)
 {
     const struct explain_half *half = c->half;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the capture lacks of a direction. */
+/* The gaps of a capture in a direction. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_CAPTURE_H
 #define NORNIC_EXPLAIN_FLOW_HALF_CAPTURE_H
 
@@ -9,7 +9,7 @@
 /* The newest packet that left PSNs out. */
 struct explain_gap {
     uint64_t number;       /* 0: none */
-    uint32_t psn, end_psn; /* of what is missing: the first, and one past the last */
+    uint32_t psn, end_psn; /* of the missing packets: the first, and one past the last */
     bool is_covered;       /* an answer has acknowledged it */
     bool is_uncounted;     /* the number of messages in it is not known */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One direction of a flow: the requests that one end sends, and what is remembered of them. It grows with what
- * there is to remember, since most of many flows are small. */
+/* One direction of a flow: the requests that one end sends, and all that is remembered of them. It grows with
+ * the number of things to remember, since most of many flows are small. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_HALF_H
 #define NORNIC_EXPLAIN_FLOW_HALF_HALF_H
 
@@ -25,7 +25,7 @@ struct explain_half {
     struct explain_history history;
     struct explain_reads reads;
     struct explain_answers answers; /* to these requests */
-    struct explain_clock clock;
+    struct explain_half_clock clock;
     struct explain_capture capture;
     struct explain_msn msn;
     struct explain_strict_msn strict;

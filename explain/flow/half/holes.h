@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What selective acknowledgements say is missing. explain/flow/again/selective.c judges them. */
+/* The packets that selective acknowledgements say are missing. explain/flow/again/selective.c judges them. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_HOLES_H
 #define NORNIC_EXPLAIN_FLOW_HALF_HOLES_H
 
@@ -16,18 +16,19 @@ struct explain_hole {
     bool is_fresh;         /* which the first that lacks it was the first to say */
     /* the selective acknowledgements that lack it: the first, the second (0: there is none), the newest */
     uint64_t first_number, first_ns, second_ns, newest_number, newest_ns;
-    /* of the probe that the newest answers: what was sent behind the probe is not meant. 0: the newest has
-     * packets behind the hole */
+    /* of the probe that the newest answers: packets that were sent behind the probe are not meant. 0: the
+     * newest has packets behind the hole */
     uint64_t probe_number;
     uint64_t echo_number, asked_number; /* the one that answered a probe while it was open, and the probe */
     uint64_t filled_ns;                 /* the time of an answer that said that it is there */
 };
 
-/* What the receiver of a half's requests told by them; made when the first comes. */
+/* The acknowledgements of the receiver of a half's requests; made when the first comes. */
 struct explain_selective {
     struct explain_hole holes[EXPLAIN_HOLES_MAX]; /* in the order of their PSNs */
     unsigned count;
-    struct explain_hole filled[EXPLAIN_FILLED_MAX]; /* a ring: what was sent for them may be on its way */
+    /* a ring: packets that were sent for them may be on their way */
+    struct explain_hole filled[EXPLAIN_FILLED_MAX];
     unsigned next_filled;
     uint64_t number;       /* of the newest, */
     uint32_t psn, end_psn; /* the PSN that it expects, and one past the last that it has */

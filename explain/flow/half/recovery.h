@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a sender once something has gone wrong. explain/flow/again/ fills it and judges by it. */
+/* The facts about a sender once something has gone wrong. explain/flow/again/ fills it and judges by it. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_RECOVERY_H
 #define NORNIC_EXPLAIN_FLOW_HALF_RECOVERY_H
 
@@ -22,8 +22,8 @@ struct explain_trouble {
     uint32_t psn;     /* from here on */
     enum explain_trouble_kind kind;
     bool is_fresh;    /* it acknowledged all before `psn`, as no answer before it did */
-    bool is_doubtful; /* what was sent for it may have come already, its first packet missing */
-    bool is_over;     /* what was sent for it has come, */
+    bool is_doubtful; /* the packets that were sent for it may have come already, the first of them missing */
+    bool is_over;     /* the packet that was sent for it has come, */
     uint64_t over_ns; /* at this time */
     bool is_judged;   /* whether the packet had come too late, or was lost */
 };
@@ -54,7 +54,7 @@ struct explain_run {
     uint16_t ip_id;           /* of that packet */
     enum explain_cause cause; /* sure UNKNOWN: the first candidate, if it has any */
     enum explain_sure sure;
-    bool is_going;       /* what it sends still goes along behind that packet */
+    bool is_going;       /* the next packets of the sender still go along behind that packet */
     bool is_broken;      /* some of these are missing */
     bool is_head_unseen; /* that packet was not in the capture before, and nothing behind it has come yet */
     uint64_t newest_ns;  /* of the newest packet that was sent again */

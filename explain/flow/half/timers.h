@@ -17,13 +17,13 @@ struct explain_host_timer {
     uint32_t flow;       /* its index */
 };
 
-/* The timeouts of hosts, each of a flow whose silences showed it; a ring. */
+/* The timeouts of hosts, each shown by the silences of a flow; a ring. */
 struct explain_timers {
     struct explain_host_timer hosts[EXPLAIN_TIMER_HOSTS_MAX];
     unsigned next;
 };
 
-/* What is known of a sender's timer from its connection's REQ (ROCE-CM-33) and other flows of its host. Each 0:
+/* The terms of a sender's timer from its connection's REQ (ROCE-CM-33) and other flows of its host. Each 0:
  * nothing. */
 struct explain_timer_terms {
     uint64_t agreed_ns, agreed_number; /* the shortest that the REQ allows, and the REQ */
@@ -34,10 +34,10 @@ struct explain_timer_terms {
 uint64_t explain_timeout_of_code(unsigned code);
 /* Returns whether two times are about the same, as timeouts of one length are. */
 bool explain_is_alike(uint64_t a_ns, uint64_t b_ns);
-/* Returns what a flow of that host other than `flow` showed; NULL: nothing. */
+/* Returns the timeout that a flow of that host other than `flow` showed; NULL: none did. */
 const struct explain_host_timer *explain_timers_find(const struct explain_timers *timers,
                                                      const struct nornic_addr *addr, uint32_t flow);
-/* Notes that a flow showed a timeout of its host. What another flow showed before stands, if it is alike: this
+/* Notes that a flow showed a timeout of its host. The timeout of another flow stands, if it is alike: this
  * one may rest on it. */
 void explain_timers_note(struct explain_timers *timers, const struct explain_host_timer *timer);
 

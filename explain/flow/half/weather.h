@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a network was seen to do to packets, over a whole capture: a packet that did not come may have been
- * lost or overtaken, and one that comes again may be a copy; which of these it was is told by what is
- * usual here. */
+/* The deeds of a network, over a whole capture: a packet that did not come may have been lost or overtaken,
+ * and one that comes again may be a copy. The usual deeds here tell which of these it was. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_WEATHER_H
 #define NORNIC_EXPLAIN_FLOW_HALF_WEATHER_H
 
@@ -26,13 +25,13 @@ struct explain_damaged {
 struct explain_missing {
     uint32_t qpn, psn, count; /* to that QP, from that PSN on */
     bool is_answer;
-    bool is_here; /* the capture has them: what happened did so behind it */
+    bool is_here; /* the capture has them: they were lost or overtaken behind it */
 };
 
 /* Packets; all 0: nothing was seen to happen. */
 struct explain_weather {
-    /* Set by the owner: a packet whose PSN was there before was sent again, if its identification does
-     * not say otherwise, however soon it comes. */
+    /* Set by the owner: a packet that repeats a PSN was sent again, if its identification does not say
+     * otherwise, however soon it comes. */
     bool counts_each;
     uint32_t lost; /* were sent again on a NAK, and nothing says that the first copy came after all */
     /* came behind others that were sent later, or came twice though a NAK had asked for them */
@@ -43,17 +42,19 @@ struct explain_weather {
     uint32_t next_damaged;
 };
 
-/* What was seen of it so far, from the least to the most that is asked for: nothing came late or twice; */
+/* The conclusions from it so far, from the least to the most that is asked for: nothing came late or
+ * twice; */
 bool explain_weather_is_calm(const struct explain_weather *weather);
-/* ... nothing may have come late either, so that what did not come was lost; */
+/* ... nothing may have come late either, so that a packet that did not come was lost; */
 bool explain_weather_is_orderly(const struct explain_weather *weather);
 /* ... and so many packets were lost that the next one most likely is; */
 bool explain_weather_is_lossy(const struct explain_weather *weather);
 /* ... calm, and nothing was lost either. */
 bool explain_weather_is_quiet(const struct explain_weather *weather);
-/* That packet came damaged: if its QPN and PSN are not what was hit, it is why they are missing. */
+/* Notes a packet that came damaged: if its QPN and PSN are not the damaged part, it is why they are
+ * missing. */
 void explain_weather_damaged(struct explain_weather *weather, uint64_t number, const struct roce_pkt *pkt);
-/* Why packets did not come in time: cause with another that fits, or candidates, and what shows it. */
+/* Tells why packets did not come in time: cause with another that fits, or candidates, and the evidence. */
 void explain_weather_tell(const struct explain_weather *weather, const struct explain_missing *missing,
                           struct explain_why *why);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flow control of links: who stopped whom for how long, and which flows stood still for it. Only
- * explain/flow/ and explain/analysis.c include this. */
+/* Flow control of links: the pauses that stations asked for, and the flows that stood still for them. */
 #ifndef NORNIC_EXPLAIN_FLOW_LINK_PAUSE_H
 #define NORNIC_EXPLAIN_FLOW_LINK_PAUSE_H
 
@@ -28,8 +27,8 @@ struct explain_pauses {
 /* A PAUSE or PFC frame: fills the meaning. */
 void explain_pause_take(struct explain_pauses *pauses, const struct explain_packet *packet,
                         struct explain_meaning *m);
-/* A packet of a flow, the newest of whose direction before it was sent at `before_ns`. Returns for how long
- * of the time since it had to stand still, and remarks it; 0: not at all. */
+/* Takes a packet of a flow. The newest packet of its direction before it was sent at `before_ns`. Returns for
+ * how long of the time since it had to stand still, and remarks it; 0: not at all. */
 uint64_t explain_pause_stood(struct explain_pauses *pauses, const struct explain_packet *packet,
                              uint64_t before_ns, struct explain_meaning *m);
 

@@ -15,7 +15,7 @@ static const char *place(uint32_t flags)
     return flags & ROCE_PKT_LAST ? "last" : "only";
 }
 
-/* What the operation is, with what it carries, and which packet of its message: "RDMA WRITE with immediate
+/* Writes the operation, with its data, and the packet's place in the message: "RDMA WRITE with immediate
  * last". A READ and an atomic are one packet each. */
 static void put_name(const struct roce_pkt *pkt, struct explain_meaning *m, struct explain_words *w)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages are counted as they begin. Where packets are missing, the count behind them may be wrong, and what
- * seems to begin may go on: a LAST without its FIRST is a piece of nobody knows what. Two things put it
- * right: the missing packets, if they come after all, and the MSN of the next answer to everything, which
- * counts the messages that the receiver has completed (ROCE-RS-50). */
+/* Messages are counted as they begin. If packets are missing, the count behind them may be wrong, and a
+ * packet that seems to begin a message may go on with one: a LAST without its FIRST is a piece of an unknown
+ * message. Two things put it right: the missing packets, if they come after all, and the MSN of the next
+ * answer to everything, which counts the messages that the receiver has completed (ROCE-RS-50). */
 #include "explain/flow/message/message.h"
 
 #include "explain/flow/message/pmtu.h"
 #include "roce/psn.h"
 
-#define WALK_MAX 1024 /* packets behind a gap whose message is put right */
+#define WALK_MAX 1024 /* packets behind a gap that get another message */
 #define GAP_MAX  4096 /* messages that a gap may hold: more is another count */
 #define KINDS    (ROCE_PKT_SEND | ROCE_PKT_WRITE)
 
-/* What has a reserved opcode, or one of a manufacturer, takes a PSN as any request, and Linux answers it with
- * a NAK (ROCE-INT-17). Nobody knows of what it is a piece, so that it counts as a message of its own. */
+/* A packet with a reserved opcode, or one of a manufacturer, takes a PSN as any request, and Linux answers it
+ * with a NAK (ROCE-INT-17). It counts as a message of its own, since its message is not known. */
 static bool begins(uint32_t flags)
 {
     return flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || !(flags & ROCE_PKT_DEFINED);
@@ -100,7 +100,7 @@ void explain_message_again(const struct explain_sent *before, struct explain_mea
     m->bytes_done = before->bytes_done;
 }
 
-/* --- what comes into a gap --- */
+/* --- packets that come into a gap --- */
 
 void explain_message_join(struct explain_half *half, uint32_t psn)
 {

@@ -8,7 +8,8 @@ uint32_t explain_pieces_of(uint64_t bytes, uint32_t pmtu_bytes)
     return bytes && pmtu_bytes ? (uint32_t)((bytes - 1) / pmtu_bytes) + 1 : 1;
 }
 
-/* What was behind the READ came while it was thought to take more PSNs: those are missing. */
+/* Notes a gap: the packet behind the READ came while the READ was thought to take more PSNs, which are
+ * missing. */
 static void note_gap(struct explain_half *half, const struct explain_read *read, uint32_t span)
 {
     uint32_t end_psn = roce_psn_add(read->psn, read->span);
@@ -39,7 +40,7 @@ static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
         half->recovery->run.cursor = half->asks.next_psn;
 }
 
-/* No other size is one (ROCE-OPC-2): the packet is wrong, or damaged where its ICRC was cut off. */
+/* No other size is one (ROCE-OPC-2): the packet is wrong, or damaged, with its ICRC cut off. */
 static bool is_pmtu(uint32_t bytes)
 {
     return bytes >= 256 && bytes <= ROCE_PMTU_MAX_BYTES && (bytes & (bytes - 1)) == 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which QP pair a packet belongs to. A packet names only its destination QP, so that the two directions of a
- * pair are put together by what answers what, and by the UDP source port, which many senders choose alike at
- * both ends (ROCE-FRM-45): unless it is that of an ordinary socket, which all their queue pairs share. */
+ * pair are put together by requests and their answers, and by the UDP source port, which many senders choose
+ * alike at both ends (ROCE-FRM-45). The port of an ordinary socket tells nothing: all its queue pairs share
+ * it. */
 #include "explain/flow/pair/find.h"
 
 #include "explain/flow/pair/exchange.h"
@@ -17,10 +18,10 @@
 #define COPY_NS        (10 * NS_PER_MS) /* so late no copy comes that the network made */
 #define MESSAGES       16 /* so many, all of them answered: the sender will have had some of the answers */
 #define ROUNDS         2  /* requests that came when everything before them was answered */
-#define PSNS_DONE      4  /* so far behind what is acknowledged */
+#define PSNS_DONE      4  /* so far behind the acknowledged PSN */
 #define EPOCHS_MAX     8  /* pairs with one key that are told apart */
-#define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
-#define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
+#define PAIR_TRIES     64 /* answers by which the end is looked for that they are for */
+#define PAIR_HITS      4  /* answers that show it, if the UDP ports do not */
 #define PAIR_MISFITS   4  /* and that show the contrary */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
@@ -42,8 +43,8 @@ static bool is_beginning_again(const struct explain_half *half, const struct roc
            (has_later || half->asks.rounds >= ROUNDS || half->message.count >= MESSAGES);
 }
 
-/* A request whose PSN is not new, and that its sender cannot send again: acknowledged long ago, or another
- * operation. It is the first of a connection with the same QPN. */
+/* Returns whether a request repeats a PSN that its sender cannot send again: acknowledged long ago, or
+ * another operation. It is the first of a connection with the same QPN. */
 static bool is_foreign(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
                        bool has_later)
 {
@@ -54,7 +55,7 @@ static bool is_foreign(const struct explain_half *half, const struct roce_pkt *p
     if (roce_psn_diff(half->acks.una_psn, pkt->bth.psn) < PSNS_DONE)
         return false;
     const struct explain_sent *s = explain_sent_find(&half->history, pkt->bth.psn);
-    /* without its beginning here, it may be a late copy of what was before */
+    /* without its beginning here, it may be a late copy of an older packet */
     bool has_beginning = half->msn.is_known && half->msn.base == 0;
     return s ? s->is_answered && s->opcode != pkt->bth.opcode && !(pkt->op->flags & ROCE_PKT_READ)
              : roce_psn_diff(pkt->bth.psn, half->asks.first_psn) < 0 &&
@@ -84,7 +85,7 @@ static bool is_taken_over(const struct explain_pair *p, unsigned way)
            p->half[way].asks.newest_ns < p->half[!way].asks.first_ns;
 }
 
-/* From the port of an ordinary socket, where that end has chosen one so far, or the other way round: it is
+/* From the port of an ordinary socket, if that end has chosen one so far, or the other way round: it is
  * another device, and no QP changes its port (ROCE-FRM-44). */
 static bool is_other_sender(const struct explain_pair *p, unsigned direction, const struct roce_pkt *pkt)
 {
@@ -118,7 +119,7 @@ static bool is_next(const struct explain_link *l, const struct explain_packet *p
     return half->asks.has_any && packet->roce.bth.psn == half->asks.next_psn;
 }
 
-/* The pair with that key which the packet fits best, the newest first; `*fit`: how well. Where it would leave
+/* The pair with that key which the packet fits best, the newest first; `*fit`: how well. If it would leave
  * a gap, and is the very next one of an older pair, it is that one's: the newer may be a damaged packet. */
 static struct explain_pair *find_best(const struct explain_flows *f, const struct explain_pair_key *k,
                                       const struct explain_packet *packet, unsigned *direction, enum fit *fit)
@@ -138,7 +139,7 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
             *direction = l->direction;
             *fit = fits;
         }
-        if (++count == EPOCHS_MAX) { /* whoever does this is no QP: it is followed no further */
+        if (++count == EPOCHS_MAX) { /* no QP does this: it is followed no further */
             *fit = *fit == FIT_NOT ? FIT_MAYBE : *fit;
             break;
         }
@@ -149,7 +150,8 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
 
 /* --- new pairs --- */
 
-/* How well a packet fits as the other direction of a pair whose second QPN is not known; 0: not at all. */
+/* Returns how well a packet fits as the other direction of a pair with an unknown second QPN; 0: not at
+ * all. */
 static unsigned fitness(const struct explain_pair *p, const struct explain_pair_key *k,
                         const struct explain_packet *packet)
 {
@@ -201,8 +203,8 @@ static void set_end(struct explain_flows *f, struct explain_pair *p, uint32_t qp
     explain_pair_insert(f, p, 1);
 }
 
-/* Another connection with the QPNs of `earlier`: what was sent in its direction `way` is direction `to` of
- * `p`, of which nothing is known yet. */
+/* Begins another connection with the QPNs of `earlier`: the requests of its direction `way` are direction
+ * `to` of `p`, of which nothing is known yet. */
 static void hand_over(struct explain_flows *f, struct explain_pair *earlier, unsigned way,
                       struct explain_pair *p, unsigned to)
 {
@@ -210,7 +212,7 @@ static void hand_over(struct explain_flows *f, struct explain_pair *earlier, uns
     doubt_pmtu(&p->half[to]);
     swap_values(p->shown.messages[to], earlier->shown.messages[way]);
     swap_values(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
-    /* what was learned is the earlier connection's as well */
+    /* these facts are the earlier connection's as well */
     p->ids[to] = (struct explain_ids){0};
     p->first_port[to] = 0;
     p->src_port[to] = earlier->src_port[way];
@@ -262,7 +264,7 @@ static struct explain_pair *split_by_pmtu(struct explain_flows *f, struct explai
     return later;
 }
 
-/* The later connection whose direction 0 is direction `way` of `p`; NULL: there is none. */
+/* Returns the later connection that has direction `way` of `p` as its direction 0; NULL: there is none. */
 static struct explain_pair *later_of(struct explain_flows *f, const struct explain_pair *p, unsigned way)
 {
     struct explain_pair *later = p->later ? explain_pair_by_index(f, p->later) : NULL;
@@ -284,9 +286,9 @@ static struct explain_pair *answer_later(struct explain_flows *f, struct explain
     return later;
 }
 
-/* A request goes on in a pair whose other end has begun anew: both ends of a connection do, so that what went
- * before it in this direction is the later connection's too, where all of it came behind what was asked the
- * other way. */
+/* A request goes on in a pair after its other end has begun anew. Both ends of a connection do, so that the
+ * requests before it in this direction are the later connection's too, if all of them came behind those of
+ * the other way. */
 static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_pair *p,
                                         const struct roce_pkt *pkt, unsigned *direction)
 {
@@ -300,8 +302,8 @@ static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_
     return later;
 }
 
-/* What was taken over shows to be the earlier connection's, as the same end begins anew: it goes back
- * there. */
+/* Gives back the requests that were taken over: they show to be the earlier connection's, as the same end
+ * begins anew. */
 static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned way)
 {
     struct explain_pair *earlier = is_taken_over(p, way) ? explain_pair_by_index(f, p->shown.earlier) : NULL;
@@ -316,7 +318,8 @@ static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned 
     return false;
 }
 
-/* Whether what goes on with a message may go on with the one in progress, behind a gap. */
+/* Returns whether a packet that goes on with a message may go on with the message in progress, behind a
+ * gap. */
 static bool may_go_on(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     const uint32_t kinds = ROCE_PKT_SEND | ROCE_PKT_WRITE;
@@ -325,8 +328,8 @@ static bool may_go_on(const struct explain_half *half, const struct roce_pkt *pk
            roce_psn_diff(pkt->bth.psn, half->asks.next_psn) >= 0;
 }
 
-/* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
- * yet; a request is one of a new connection, for which the QPN is used again. */
+/* The QPN is known, but not with such PSNs. An answer may be for another pair with an unknown other end; a
+ * request is one of a new connection, for which the QPN is used again. */
 static struct explain_pair *other_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      struct explain_pair *known, const struct explain_packet *packet,
                                      unsigned *direction)
@@ -349,9 +352,9 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
     return p;
 }
 
-/* The QPN is known, but its end of that pair has asked for nothing yet by which to tell it. Where a pair that
- * uses the QPN at the other end again waits for its second end, the packet belongs to that one: both ends of
- * a connection begin anew. NULL: there is none. */
+/* The QPN is known, but its end of that pair has asked for nothing yet by which to tell it. If a pair that
+ * uses the QPN at the other end again waits for its second end, the packet belongs to that one: both ends
+ * of a connection begin anew. NULL: there is none. */
 static struct explain_pair *successor_of(struct explain_flows *f, const struct explain_pair_key *k,
                                          const struct explain_pair *known,
                                          const struct explain_packet *packet, unsigned direction)
@@ -372,14 +375,15 @@ static struct explain_pair *successor_of(struct explain_flows *f, const struct e
     return NULL;
 }
 
-/* --- who answers whom --- */
+/* --- which end an answer is for --- */
 
 static bool is_doubtful(const struct explain_pair *p)
 {
     return !p->pairing.is_shown || p->pairing.misfits;
 }
 
-/* Whether the packet may answer what end `end` of a pair, of which that is in doubt, waits for. */
+/* Returns whether the packet may answer a request that end `end` of a pair, of which that is in doubt, waits
+ * for. */
 static bool is_asker(const struct explain_pair *p, unsigned end, const struct explain_pair_key *k,
                      const struct roce_pkt *pkt)
 {
@@ -407,7 +411,7 @@ struct asker {
     bool is_one_of_several;
 };
 
-/* Of several that the answer may be for, the newest that has sent as many messages as it says. Where the UDP
+/* Of several that the answer may be for, the newest that has sent as many messages as it says. If the UDP
  * ports say otherwise, only such a one will do. */
 static struct asker asker_of(struct explain_flows *f, const struct explain_pair_key *k,
                              const struct explain_packet *packet)
@@ -445,8 +449,8 @@ static bool is_open_who_answers(struct explain_pair *p, bool fits)
     return true;
 }
 
-/* An answer shows which requests and which answers belong together. Until one has, that is a guess by the UDP
- * ports, which is put right here. A NAK asks for what need not have been seen. */
+/* An answer shows which requests and which answers belong together. Until one has, that is a guess by the
+ * UDP ports, which is put right here. A NAK asks for packets that need not have been seen. */
 static struct explain_pair *pair_up(struct explain_flows *f, const struct explain_pair_key *k,
                                     struct explain_pair *p, const struct explain_packet *packet,
                                     unsigned *direction, enum fit *fit)
@@ -473,9 +477,9 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
     return asker.pair;
 }
 
-/* An answer to a QPN that nothing was sent to so far: that is the asker's own, whatever requests of the other
- * side were taken for its connection's. The two part, and who came first stays. NULL: nobody in doubt asked
- * for it. */
+/* Takes an answer to a QPN that nothing was sent to so far: that is the asker's own, whatever requests of the
+ * other side were taken for its connection's. The two part, and the earlier end stays. NULL: no end in doubt
+ * asked for it. */
 static struct explain_pair *part(struct explain_flows *f, const struct explain_pair_key *k,
                                  const struct explain_packet *packet, unsigned *direction)
 {

@@ -5,7 +5,7 @@
 
 #include "explain/flow/pair/types.h"
 
-/* By what a pair is found: of one direction, its sender's address, its receiver's, and the receiver's QPN. */
+/* The key of a pair: of one direction, its sender's address, its receiver's, and the receiver's QPN. */
 struct explain_pair_key {
     struct explain_network network;
     struct nornic_addr src, dst;
@@ -23,7 +23,7 @@ const struct explain_link *explain_pair_chain(const struct explain_flows *flows,
 /* The newest pair with that key, and the direction; NULL: there is none. */
 struct explain_pair *explain_pair_lookup(const struct explain_flows *flows,
                                          const struct explain_pair_key *key, unsigned *direction);
-/* Puts a pair into the table by one direction, whose receiver's QPN is known; takes it out again. */
+/* Puts a pair into the table by one direction that has a known receiver's QPN; takes it out again. */
 void explain_pair_insert(struct explain_flows *flows, struct explain_pair *pair, unsigned direction);
 void explain_pair_take_out(struct explain_flows *flows, struct explain_pair *pair, unsigned direction);
 /* A new pair of which direction 0 has that key. It is the flows'. NULL: no memory. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules about the order of packets: which opcode may follow which, what the pieces of a message add up
- * to, which answers fit, how the MSN counts. Where the capture has gaps nothing is judged that they
- * could explain. */
+/* Rules about the order of packets: which opcode may follow which, the sum of the pieces of a message, which
+ * answers fit, how the MSN counts. Nothing is judged that gaps of the capture could explain. */
 #include "explain/flow/strict/order.h"
 
 #include <inttypes.h>
@@ -43,7 +42,7 @@ static void judge_pmtu(const struct explain_half *half, const struct roce_pkt *p
 
 #define KINDS (ROCE_PKT_SEND | ROCE_PKT_WRITE)
 
-/* What follows a first or middle packet goes on with its message; nothing else does. */
+/* A packet behind a first or middle packet goes on with its message; nothing else does. */
 static void judge_opcode(const struct explain_sent *before, const struct roce_pkt *pkt,
                          struct explain_meaning *m)
 {
@@ -62,8 +61,8 @@ static void judge_opcode(const struct explain_sent *before, const struct roce_pk
                        "the message of #%" PRIu64 " goes on as another operation", before->number);
 }
 
-/* What is sent again is the same packet (ROCE-RC-6), but a READ may begin anew behind what has come
- * (ROCE-RC-44). Without ICRCs the first of the two may have been damaged, for which reason the second
+/* A packet that is sent again is the same (ROCE-RC-6), but a READ may begin anew behind the answers that have
+ * come (ROCE-RC-44). Without ICRCs the first of the two may have been damaged, for which reason the second
  * came. */
 static void judge_repeat(const struct explain_half *half, const struct roce_pkt *pkt,
                          struct explain_meaning *m)
@@ -106,9 +105,9 @@ void explain_strict_request(struct explain_pair *pair, unsigned direction,
         judge_length(half, pkt, m);
 }
 
-#define MSN_PROOFS 4 /* ACKs that agree, where the beginning of the connection is not in the capture */
+#define MSN_PROOFS 4 /* ACKs that agree, without the beginning of the connection in the capture */
 
-/* Where the count stood before the capture is one of strict_msn .. strict_msn + msn_room. */
+/* Begins the count: before the capture it stood at one of strict_msn .. strict_msn + msn_room. */
 static void begin_count(struct explain_half *half, uint32_t low, uint32_t high)
 {
     half->strict.is_begun = true;
@@ -132,8 +131,8 @@ static bool narrow(struct explain_half *half, uint32_t low, uint32_t high, bool 
     return true;
 }
 
-/* Whether it is known what the count should be: from the beginning of the connection on, or as several
- * ACKs agree. In the middle of a connection the first requests that are seen may have been executed long
+/* Returns whether the right count is known: from the beginning of the connection on, or as several ACKs
+ * agree. In the middle of a connection the first requests that are seen may have been executed long
  * before, and others behind them: their answers have the newest count. */
 static bool is_count_known(const struct explain_half *half)
 {
@@ -143,7 +142,7 @@ static bool is_count_known(const struct explain_half *half)
 }
 
 /* An ACK counts the messages that were completed: at least those that it acknowledges, at most those that
- * were begun (ROCE-RS-50). Once anything was sent again or left out, what was counted may be wrong. */
+ * were begun (ROCE-RS-50). Once anything was sent again or left out, the count may be wrong. */
 static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsigned direction,
                       const struct roce_pkt *pkt, struct explain_meaning *m)
 {

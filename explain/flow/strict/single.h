@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the analysis: the rules of spec/roce.md that say what a sender must do. Whoever breaks one gets a
- * VIOLATION with the id of the requirement. What Linux does otherwise, and may (section 17: M of the BTH, DF
- * beside it the AckReq of datagrams, ACKs with an MSN that stays), is no violation. */
+/* Rules of spec/roce.md about one packet: what a sender must do. A broken one is a VIOLATION with the id of
+ * the requirement. Linux may do otherwise in some (section 17: M of the BTH, DF beside it the AckReq of
+ * datagrams, ACKs with an MSN that stays): that is no violation. */
 #ifndef NORNIC_EXPLAIN_FLOW_STRICT_SINGLE_H
 #define NORNIC_EXPLAIN_FLOW_STRICT_SINGLE_H
 

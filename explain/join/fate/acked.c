@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the receiver of TCP tells of segments that its capture does not have, or not all of. It acknowledges
- * all bytes up to the first that is missing: an acknowledgement of the segment's last byte, before all of
- * its bytes are there, says that the rest came, and the capture missed it. Of several that had these bytes
- * one came, then, and which one is not told. An acknowledgement that ends at its first byte, when segments
- * that left later have come, says that it did not come. Segments in doubt wait, stream by stream, while the
+/* What the receiver of TCP tells of segments that its capture lacks, or lacks a part of. It acknowledges all
+ * bytes up to the first that is missing. An acknowledgement of the segment's last byte, before all of its
+ * bytes are there, says that the rest came, and the capture missed it. Of several that had these bytes one
+ * came, then, and it is not told which. An acknowledgement that ends at its first byte, after segments that
+ * left later have come, says that it did not come. Segments in doubt wait, stream by stream, while the
  * packets of the receiver's capture are read in their order. */
 #include "explain/join/fate/acked.h"
 
@@ -75,7 +75,7 @@ static bool note_again(const struct inquiry *q, const struct waiting *w, const s
     return is_again;
 }
 
-/* A segment in doubt leaves. What the receiver had before tells nothing of it. */
+/* Takes a segment in doubt that leaves. The bytes that the receiver had before tell nothing of it. */
 static void ask(struct inquiry *q, uint32_t d)
 {
     struct join_packet *p = &q->j->side[q->from].packets[q->doubtful[d].packet];
@@ -111,7 +111,7 @@ static void miss(const struct inquiry *q, struct join_packet *p, uint32_t answer
     p->fate.says = JOIN_SAYS_COVERS;
 }
 
-/* What `answer` says of a segment that waits; true: it need not wait any more. */
+/* Applies `answer` to a segment that waits; true: it need not wait any more. */
 static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t answer,
                      const struct waiting *w)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What became of a packet that one capture alone has: lost, or only missed by the other capture. Of a
- * request of a reliable service the responder tells: an answer that covers it, before any other copy of it
- * came, says that it arrived; a NAK that asks for it, later than any packet was under way, that it did
- * not. Of answers and of the unreliable services nobody tells, so that "lost" is likely, no more;
- * where the receiver's capture is known to miss packets, it cannot be told.
+/* The fate of a packet that one capture alone has: lost, or only missed by the other capture. Of a request
+ * of a reliable service the responder tells: an answer that covers it, before any other copy of it came,
+ * says that it arrived; a NAK that asks for it, later than any packet was under way, that it did not. Of
+ * answers and of the unreliable services nothing tells, so that "lost" is likely, no more; if the
+ * receiver's capture is known to miss packets, it cannot be told.
  *
  * The requests in doubt wait, stream by stream, while the packets of the receiver's capture are read in
  * their order. */
@@ -49,7 +49,7 @@ struct inquiry {
     uint32_t *twin;      /* by stream of the receiver's capture: that of the sender's; 0: not known */
 };
 
-/* --- what the times alone say --- */
+/* --- by the times alone --- */
 
 static void judge_sent(struct explain_join *j, unsigned from, struct join_packet *p)
 {
@@ -104,7 +104,8 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
     }
 }
 
-/* Packets that this capture, at the end where they left, is seen to miss, or `is_perhaps`, may be. */
+/* Returns the packets that this capture, at the end that they left, is seen to miss, or `is_perhaps`, may
+ * be. */
 static uint32_t missed_of(const struct explain_join *j, unsigned from, bool is_perhaps)
 {
     const struct join_side *there = &j->side[!from];
@@ -117,7 +118,7 @@ static uint32_t missed_of(const struct explain_join *j, unsigned from, bool is_p
     return missed;
 }
 
-/* What may be a copy that the network made may as well have been sent by who sent the first, where that
+/* A packet that may be a copy of the network may as well have been sent by the sender of the first, if that
  * capture misses packets, or was off. */
 static void judge_copies(struct explain_join *j, unsigned from)
 {
@@ -136,7 +137,7 @@ static void judge_copies(struct explain_join *j, unsigned from)
     }
 }
 
-/* --- what the responder tells --- */
+/* --- by the responder --- */
 
 /* Lists the requests that are lost or came when nobody looked, as far as the times say, in the order of their
  * leaving. */
@@ -215,7 +216,7 @@ static void ask(struct inquiry *q, uint32_t d)
     join_waiting_put(&a->doubtful, q->doubtful, d);
 }
 
-/* What an answer says of a request. */
+/* The meaning of an answer for a request. */
 enum tale { TALE_NONE, TALE_ARRIVED, TALE_MISSING };
 
 static enum tale tell(const struct join_packet *answer, const struct join_packet *request)
@@ -229,7 +230,7 @@ static enum tale tell(const struct join_packet *answer, const struct join_packet
     return is_covered || (behind == 0 && !is_nak) ? TALE_ARRIVED : TALE_NONE;
 }
 
-/* Says of a waiting request what the answer tells; true: it need not wait any more. */
+/* Applies an answer to a waiting request; true: it need not wait any more. */
 static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t answer)
 {
     struct join_packet *p = &q->j->side[q->from].packets[d->packet];
@@ -254,7 +255,7 @@ static bool conclude(struct inquiry *q, const struct join_doubtful *d, uint32_t 
         }
         return true;
     case TALE_MISSING:
-        p->is_again = true; /* what covers it from now on may be for another copy */
+        p->is_again = true; /* answers that cover it from now on may be for another copy */
         if (now_ns < d->time_ns + (uint64_t)q->j->longest_ns[q->from])
             return false;
         if (p->fate.kind != EXPLAIN_FATE_LOST)
@@ -310,8 +311,8 @@ static void hear(struct inquiry *q, uint32_t i)
         a->arrived = end | KNOWN;
 }
 
-/* A request leaves that came. Those that wait and have its PSN are not the only ones any more: what covers
- * them may be for this one, or for a copy of it that the capture there missed. */
+/* A request leaves that came. The requests that wait and have its PSN are not the only ones any more: an
+ * answer that covers them may be for this one, or for a copy of it that the capture there missed. */
 static void leave(struct inquiry *q, const struct join_packet *p)
 {
     const struct join_side *here = &q->j->side[q->from];
@@ -357,8 +358,8 @@ static bool has_no_qps(const struct explain_join *j, unsigned side, const struct
            !(l->back != JOIN_NONE && j->lanes[l->back].has_qps[side]);
 }
 
-/* Whether the capture at its receiver is over before these two have spoken their last: what was not there
- * when the receiver asked for it may be late, or have a late copy, and come then. */
+/* Whether the capture at its receiver is over before these two have spoken their last: a packet that was
+ * not there when the receiver asked for it may be late, or have a late copy, and come then. */
 static bool is_over_before(const struct explain_join *j, unsigned from, const struct join_packet *p)
 {
     const struct join_lane *l = &j->lanes[p->lane];
@@ -369,10 +370,11 @@ static bool is_over_before(const struct explain_join *j, unsigned from, const st
            join_time_ns(j, !from, j->side[!from].last_ns) + (uint64_t)j->patience_ns[from];
 }
 
-/* What was sent and did not come, though nobody says so, may have been missed by a capture that misses other
- * packets, or all of their kind. What the receiver asks for it may have had, out of turn, if that capture
- * misses what it asked for first, or soon behind, if it misses that: a capture of a few packets may, though
- * none of them shows it. And what an answer covers, another copy may have brought, if both miss it. */
+/* A packet that was sent and did not come, though nothing says so, may have been missed by a capture that
+ * misses other packets, or all of their kind. The receiver may have had a packet that it asks for, out of
+ * turn, if that capture misses the packet that it asked for first, or soon behind, if it misses that: a
+ * capture of a few packets may, though none of them shows it. And another copy may have brought the packet
+ * that an answer covers, if both miss it. */
 static void doubt_losses(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from];
@@ -424,8 +426,8 @@ static void doubt_arrivals(struct explain_join *j, unsigned from)
     }
 }
 
-/* What left behind one that came, and before another: the capture there was on, if packets kept their order,
- * at whatever time it had its first and its last, and nothing was let go of. */
+/* A packet that left behind one that came, and before another: the capture there was on, if packets kept
+ * their order, at whatever time it had its first and its last, and nothing was let go of. */
 static void doubt_edges(struct explain_join *j, unsigned from)
 {
     struct join_side *here = &j->side[from];
@@ -487,11 +489,11 @@ static bool is_askew(const struct explain_join *j, unsigned from)
            strangers >= sent / STRANGERS_SHARE;
 }
 
-/* What rests on times is likely, no more, where packets went one way only, or in bursts, so that it is a
- * guess which end they left, or where the clock is one of pieces, or leaves pairs out; and nothing where
- * no clock explains them: one was set, or packets were taken for equal ones of another time. What was
- * sent again, in a capture that holds its packets twice, may have been left out for another. An
- * identification shows what it does without times. */
+/* A fate that rests on times is likely, no more, if packets went one way only, or in bursts, so that it is a
+ * guess which end they left, or if the clock is one of pieces, or leaves pairs out. It is nothing if no clock
+ * explains them: one was set, or packets were taken for equal ones of another time. A packet that was sent
+ * again, in a capture that holds its packets twice, may have been left out for another. An identification is
+ * evidence without times. */
 static void doubt(const struct explain_join *j, unsigned side, struct join_packet *p)
 {
     const struct explain_clock *c = &j->summary.clock;
@@ -522,7 +524,7 @@ static void doubt_times(struct explain_join *j)
             doubt(j, side, &j->side[side].packets[i]);
 }
 
-/* Without identifications, what is left open of one of several equal packets rests on which of them is which:
+/* Without identifications, an open fate of one of several equal packets rests on which of them is which:
  * that it is one of those which left and came stays open as well. */
 static void doubt_equals(struct explain_join *j)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all packets add up to. */
+/* The sums of all packets. */
 #include "explain/join/fate/sum.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static int sum_delays(struct explain_join *j, unsigned from)
     return 0;
 }
 
-/* Each packet once: where it left, or where it came if only that end has it. */
+/* Counts each packet once: by the capture at its sender, or at its receiver if only that has it. */
 static void count(struct explain_join *j, unsigned side)
 {
     for (uint32_t i = 0; i < j->side[side].count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of a packet. */
+/* The record of a packet. */
 #ifndef NORNIC_EXPLAIN_JOIN_KEEP_DIGEST_H
 #define NORNIC_EXPLAIN_JOIN_KEEP_DIGEST_H
 
@@ -7,7 +7,8 @@
 
 /* Keeps the next packet of capture `side`: see explain_join_take(). */
 int join_take(struct explain_join *j, unsigned side, struct explain_packet *packet);
-/* Both captures are read: what showed to be of another queue pair is of its stream. 0 or -ENOMEM. */
+/* Gives packets that showed to be of another queue pair its stream, after both captures are read. 0 or
+ * -ENOMEM. */
 int join_map_streams(struct join_side *s);
 /* Learns from the packets that are kept which senders number them, and which requests were sent again. */
 void join_learn(struct explain_join *j);

@@ -5,7 +5,7 @@
 
 #include "explain/join/types.h"
 
-/* Leaves out what either capture holds once more; what is kept has to be grouped anew if anything was.
+/* Leaves out the packets that either capture holds once more; the others have to be grouped anew if any was.
  * 0 or -ENOMEM. */
 int join_drop_twice(struct explain_join *j, bool *has_dropped);
 

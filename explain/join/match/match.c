@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of equal packets is which. A sender whose identifications stay 0 sends a packet again with the
- * same bytes, and a network may make copies, so that each capture has it several times, not equally
- * often. The clocks are aligned by now: a packet that came may be any of those that left before it, not
- * longer than the patience ago. So equal packets fall into knots, in time: what is in one knot may
- * belong together, what is in two may not.
+/* Which of equal packets is which. A sender with identifications that stay 0 sends a packet again with the
+ * same bytes, and a network may make copies, so that each capture has it several times, not equally often.
+ * The clocks are aligned by now: a packet that came may be any of those that left before it, not longer
+ * than the patience ago. So equal packets fall into knots, in time: packets in one knot may belong
+ * together, packets in two may not.
  *
  * In a knot, packets are taken not to overtake their equals. If as many came as left, or more, each that
- * left takes the first that came and is free; what is over are copies. If fewer came, each that came
- * takes the last that left before it and is free, since a packet that was sent again was so for a
- * reason; the rest were lost. Where one packet left and one came, or none, no other reading is possible,
- * if neither capture misses any; in other knots it is likely, no more. */
+ * left takes the first that came and is free; the others are copies. If fewer came, each that came takes
+ * the last that left before it and is free, since a packet that was sent again was so for a reason; the
+ * rest were lost. If one packet left and one came, or none, no other reading is possible, if neither
+ * capture misses any; in other knots it is likely, no more. */
 #include "explain/join/match/match.h"
 
 #include <errno.h>
@@ -69,10 +69,10 @@ static bool is_at_the_edge(const struct equals *e, uint32_t sent, uint32_t came)
            came_ns > join_time_ns(j, e->from, here->last_ns);
 }
 
-/* Whether a packet may be another, sent again with the same bytes: one that took unusually long, where that
- * is seen, or longer than a round trip, as the capture there may have missed it; one that was quicker than
- * any, or by far than most, or, of a queue pair whose packets are sent again, than nearly all; or one at the
- * edge of a capture. */
+/* Whether a packet may be another, sent again with the same bytes: one that took unusually long, as far as
+ * that is seen, or longer than a round trip, as the capture there may have missed it; one that was quicker
+ * than any, or by far than most, or, of a queue pair that sends packets again, than nearly all; or one at
+ * the edge of a capture. */
 static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
 {
     const struct join_packet *s = sent_packet(e, sent);
@@ -86,7 +86,7 @@ static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
            !join_has_ids(&e->j->lanes[s->lane], e->from);
 }
 
-/* Where there is a choice, no packet is quicker than nearly all others. */
+/* With a choice, no packet is quicker than nearly all others. */
 static int64_t least_ns(const struct equals *e)
 {
     bool has_choice = e->sent_end - e->sent_at > 1 || e->came_end - e->came_at > 1;
@@ -130,7 +130,7 @@ static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum expla
     c->match.other = e->sent[sent].packet;
     s->fate.kind = c->fate.kind =
         c->captured.is_damaged && !s->captured.is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
-    /* what damage made may be another packet's header, if no ICRC tells */
+    /* damage may have made another packet's header, if no ICRC tells */
     bool is_unsure = may_be_another(e, sent, came) || (c->captured.is_damaged && !join_has_content(e->j, s));
     s->fate.sure = c->fate.sure = is_unsure ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
     if (!is_ambiguous(e, sent, came))
@@ -153,8 +153,8 @@ static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum expl
         join_leave_open(c, EXPLAIN_FATE_COPY, EXPLAIN_FATE_ARRIVED);
 }
 
-/* Whether what came is a copy that the network made, and not the sender's, which its own capture may
- * miss: by its identification, which damage did not bring about. */
+/* Returns whether the packet that came is a copy that the network made, and not the sender's, which its own
+ * capture may miss: by its identification, which damage did not bring about. */
 static bool is_surely_copy(const struct equals *e, uint32_t came, uint32_t sent)
 {
     const struct join_packet *c = came_packet(e, came);
@@ -191,8 +191,8 @@ static void tie_backwards(const struct equals *e, enum explain_sure sure)
     }
 }
 
-/* What came with no equal that left shortly before: a copy of one that came, or one that was very long
- * under way, or one that the sender's capture misses. */
+/* Takes a packet that came with no equal that left shortly before: a copy of one that came, or one that was
+ * very long under way, or one that the sender's capture misses. */
 static void take_straggler(const struct equals *e)
 {
     uint32_t sent = e->sent_at - 1;
@@ -244,7 +244,7 @@ static bool grow(struct equals *e, uint64_t patience_ns)
     if (!has_next || (!is_empty && !is_tied))
         return false;
     e->came_end++;
-    return has_sent; /* what came without having left is alone */
+    return has_sent; /* a packet that came without having left is alone */
 }
 
 static void untie_all(struct equals *e)
@@ -260,9 +260,9 @@ static void untie_all(struct equals *e)
     }
 }
 
-/* What left and did not come, and what came and did not leave, though another of its bytes did, may be the
- * same, where both are of a group without identifications: the clocks were laid a little wrong, or it took
- * longer than any other. */
+/* A packet that left and did not come, and a packet that came and did not leave, though another of its bytes
+ * did, may be the same, if both are of a group without identifications: the clocks were laid a little wrong,
+ * or it took longer than any other. */
 static void note_strangers(const struct equals *e)
 {
     bool has_stranger = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of equal packets came, where times alone leave it open: by the packets that left before and
- * behind them, of which it is known when they came. What came between these left between them, as far as
+/* Which of equal packets came, if times alone leave it open: by the packets that left before and behind
+ * them, of which it is known when they came. Packets that came between these left between them, as far as
  * packets keep their order, which makes it likely. Equals without another packet between them stay open. */
 #include "explain/join/match/order.h"
 
@@ -19,8 +19,8 @@ static bool is_known(const struct join_packet *p)
 }
 
 /* When the next known packet of the lane, `step` by `step` from `sent` on, came: its place there. False:
- * an equal one stands before it, or it is too far. Beyond the capture's ends lies what came before all,
- * or behind. */
+ * an equal one stands before it, or it is too far. Beyond the capture's ends lie packets that came before
+ * all, or behind. */
 static bool find_known(const struct explain_join *j, unsigned from, uint32_t sent, int step, uint32_t *came)
 {
     const struct join_side *here = &j->side[from];

@@ -2,9 +2,9 @@
 /* Segments of TCP that were cut otherwise between the two captures. A host hands its NIC up to 64 KiB as
  * one segment, which the capture there has, and the NIC cuts it into those of a packet each (TSO); the
  * other NIC, or its driver, puts such together again before the capture there sees them (GRO). So bytes
- * are looked for where segments are not found, by their sequence numbers: one that left came when the last
- * of its bytes had come. It is certain where the data prove it: between two bytes at which segments begin
- * at both ends, the data of those that left and of those that came have the same hash (content.c). */
+ * are looked for if segments are not found, by their sequence numbers: one that left came when the last of
+ * its bytes had come. It is certain if the data prove it: between two bytes at which segments begin at
+ * both ends, the data of those that left and of those that came have the same hash (content.c). */
 #include "explain/join/match/recut.h"
 
 #include <errno.h>
@@ -131,8 +131,8 @@ static struct join_packet *came_packet(const struct search *s, uint32_t part)
     return &s->j->side[!s->from].packets[s->came->at[part].packet];
 }
 
-/* Whether it may have brought bytes of the segment. One of the same bytes whose data differ is another, or
- * was changed on the way. */
+/* Returns whether it may have brought bytes of the segment. One of the same bytes with other data is another,
+ * or was changed on the way. */
 static bool may_be_of(struct search *s, uint32_t part)
 {
     const struct part *p = &s->came->at[part];
@@ -174,7 +174,7 @@ static uint32_t part_behind(struct search *s, uint64_t byte, uint64_t end)
     return JOIN_NONE;
 }
 
-/* The part that has the next byte, or, where none has, another one; JOIN_NONE: there is none. */
+/* Returns the part that has the next byte, or, if none has, another one; JOIN_NONE: there is none. */
 static uint32_t next_part(struct search *s)
 {
     uint64_t end = (uint64_t)s->next + (sent_packet(s)->tcp.end - s->next);
@@ -211,9 +211,9 @@ static void take(struct search *s, uint32_t part)
     }
 }
 
-/* --- what the data prove --- */
+/* --- the proof of the data --- */
 
-/* Segments that left one behind the other, and the parts that they came in, up to the byte where one of
+/* Segments that left one behind the other, and the parts that they came in, up to the byte at which one of
  * either ends. */
 struct weld {
     bool is_whole;  /* nothing is missing so far, and all data are known */

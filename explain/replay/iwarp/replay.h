@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iWARP of a capture, replayed: one end of its TCP connections is rebuilt with the engine of iwarp/, gets the
- * octets that the other end sent, and each MPA frame and RDMAP message that it sends is compared with the
- * recorded one.
+/* iWARP of a capture, replayed: one end of its TCP connections is rebuilt with the engine of iwarp/, gets
+ * the octets that the other end sent, and each MPA frame and RDMAP message that it sends is compared with
+ * the recorded one.
  *
- * Connections whose SYN is in the capture, without markers. Names for the end's own memory (STags, and where
- * in it a Read Response goes) are the engine's: what comes in is turned to them, with a CRC made anew, that
- * stays bad where it was. */
+ * Connections with their SYN in the capture, without markers. Names for the end's own memory (STags, and
+ * the place of a Read Response in it) are the engine's: incoming ones are turned to them, with a CRC made
+ * anew, that stays bad if it was. */
 #ifndef NORNIC_EXPLAIN_REPLAY_IWARP_REPLAY_H
 #define NORNIC_EXPLAIN_REPLAY_IWARP_REPLAY_H
 

@@ -2,8 +2,8 @@
 /* Inside the replay of iWARP. Only explain/replay/iwarp/ includes this.
  *
  * A connection is a list of events in the order of the capture: streams.c makes them. The messages of the
- * recorded end come from them, and those of the engine from what it sends, by the same reader: messages.c.
- * learn.c says what memory, receives and refusals the end must have had; engine.c plays it; compare.c
+ * recorded end come from them, and those of the engine from its output, by the same reader: messages.c.
+ * learn.c says which memory, receives and refusals the end must have had; engine.c plays it; compare.c
  * compares, each class of messages in its own order: which of a request and an answer goes first is free. */
 #ifndef NORNIC_EXPLAIN_REPLAY_IWARP_TYPES_H
 #define NORNIC_EXPLAIN_REPLAY_IWARP_TYPES_H
@@ -58,12 +58,12 @@ struct iwr_conns {
     size_t count, cap;
 };
 
-/* What a message belongs to: messages of one class keep their order. */
+/* The class of a message: messages of one class keep their order. */
 enum iwr_class { IWR_SOURCE, IWR_ANSWER, IWR_TERM, IWR_CLASS_COUNT };
 
 struct iwr_message {
     uint64_t number; /* of the packet that completes it; 0: it is the engine's */
-    uint64_t cause;  /* of the engine's: what it had got last */
+    uint64_t cause;  /* of the engine's: the last packet that it had got */
     size_t event;    /* of a recorded one: the event of its first segment */
     uint8_t opcode;
     bool is_tagged, is_whole, has_bad_crc;
@@ -90,7 +90,7 @@ struct iwr_region {
     struct rdma_mr *mr;
 };
 
-/* A READ of the end: where its data go. */
+/* A READ of the end: the place of its data. */
 struct iwr_sink {
     uint64_t recorded_to, engine_to;
     uint32_t engine_stag;
@@ -124,7 +124,7 @@ struct iwr_end {
     struct rdma_cq *cq;
     struct rdma_mr *arena_mr;
     struct iwarp_qp *qp;
-    uint8_t *out; /* owned: what the engine has sent and is not read yet */
+    uint8_t *out; /* owned: the bytes that the engine has sent and that are not read yet */
     size_t out_bytes, out_cap;
     uint8_t *frame; /* owned: its MPA frame */
     size_t frame_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a capture tells of an endpoint. */
+/* The facts about an endpoint in a capture. */
 #ifndef NORNIC_EXPLAIN_REPLAY_LEARN_ENDPOINT_H
 #define NORNIC_EXPLAIN_REPLAY_LEARN_ENDPOINT_H
 
@@ -8,7 +8,7 @@
 #include "nornic/wr.h"
 #include "roce/roce.h"
 
-/* What a packet of the tape is to the endpoint. */
+/* The kind of a packet of the tape for the endpoint. */
 enum explain_part {
     EXPLAIN_PART_NONE,          /* of others, no RoCE, bad, or for QP1 */
     EXPLAIN_PART_SENT_REQUEST,  /* by the endpoint */
@@ -33,7 +33,7 @@ struct explain_region {
     uint32_t access;   /* enum nornic_access: what they did there */
     bool is_revocable; /* a peer invalidated it: a window, or a fast region */
     uint8_t *bytes;    /* owned; to - from of them, aligned as `from` is to 8 */
-    uint8_t *memory;   /* what was allocated: `bytes` lies in it */
+    uint8_t *memory;   /* the allocated memory: `bytes` lies in it */
     uint8_t *known;    /* one a byte: came over the wire before */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue pairs of an endpoint, and which packet is whose. */
+/* The queue pairs of an endpoint, and the packets of each. */
 #include "explain/replay/learn/learn.h"
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static void learn_qpns(const struct explain_tape *tape, struct explain_learned *
     q->peer_qpn = flow->qpn[is_sent ? !direction : direction];
 }
 
-/* Gives the packet to the queue pair that it is of, which is made when it is new, and notes what it tells. */
+/* Gives the packet to its queue pair, which is made when it is new, and notes the facts in it. */
 static int assign(const struct explain_tape *tape, struct explain_endpoint *e, size_t i)
 {
     struct explain_packet p;
@@ -194,7 +194,7 @@ static int assign_all(const struct explain_tape *tape, struct explain_endpoint *
     return err;
 }
 
-/* --- path MTU, and where PSNs begin --- */
+/* --- path MTU, and the first PSNs --- */
 
 static void learn_pmtu(const struct explain_tape *tape, struct explain_endpoint *e)
 {
@@ -214,7 +214,7 @@ static void learn_pmtu(const struct explain_tape *tape, struct explain_endpoint 
             e->qps[i].pmtu_bytes = ROCE_PMTU_MAX_BYTES;
 }
 
-/* The first PSN of what the QP sent, or got; on from there, the first that begins a message. */
+/* Finds the first PSN that the QP sent, or got; on from there, the first that begins a message. */
 static uint32_t first_psn(const struct explain_tape *tape, const struct explain_endpoint *e, uint32_t qp,
                           enum explain_part part)
 {
@@ -281,7 +281,7 @@ static void learn_receives(const struct explain_tape *tape, const struct explain
     }
 }
 
-/* What the scenario says of the queue pairs; PSNs only of the direction that it names. */
+/* Applies the scenario to the queue pairs; PSNs only of the direction that it names. */
 static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s,
                          struct nornic_error *why)
 {

@@ -17,7 +17,7 @@
 #include "explain/replay/tape.h"
 
 #define BUFFER_BYTES \
-    (1u << 20) /* what the program writes is to fit: its own buffer the capture does not tell */
+    (1u << 20) /* the data of the program are to fit: the capture does not tell its own buffer */
 
 static int tcp_send(void *ctx, const uint8_t *bytes, size_t len_bytes)
 {
@@ -105,7 +105,7 @@ static void compare(struct smcplay *s, struct smcplay_conn *c, const struct expl
     smcplay_tell(s, told, told->diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : EXPLAIN_SMC_REPLAY_EQUAL);
 }
 
-/* The recorded end gave up, for a reason of its own, where the engine has said something else, or nothing. */
+/* The recorded end gave up, for a reason of its own, after the engine has said something else, or nothing. */
 static bool is_unexplained(const struct smcplay_conn *c, unsigned recorded_type)
 {
     struct smcr_clc engine = {.type = 0};

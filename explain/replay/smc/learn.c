@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the capture tells of one peer of SMC-R: its ports, its links, its connections, and for each of these
- * the stream that it sent, with the CDC messages that told of it. */
+/* The facts about one peer of SMC-R in a capture: its ports, its links, its connections, and for each of
+ * these the stream that it sent, with the CDC messages that told of it. */
 #include "explain/replay/smc/learn.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "net/bytes.h"
 #include "roce/psn.h"
 
-/* --- what it has --- */
+/* --- its assets --- */
 
 static void know_port(struct smcplay *s, const struct smcplay_end *end, uint16_t vlan_id)
 {
@@ -197,7 +197,7 @@ static int learn_answer(struct smcplay *s, struct smcplay_conn *c, size_t i, con
     return 0;
 }
 
-/* --- version 2: what the endpoint is configured with --- */
+/* --- version 2: the endpoint's configuration --- */
 
 static void know_eid(struct smcplay *s, const uint8_t *eid)
 {
@@ -368,7 +368,7 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
 
 #define SOON_NS NS_PER_S /* as Linux gives an RMB back when its connection has ended; nornic waits a minute */
 
-/* Whether the endpoint gives back what its connections have left at once. */
+/* Returns whether the endpoint gives back at once the assets of its connections that have left. */
 static void learn_thrift(struct smcplay *s, const uint8_t *message, uint64_t time_ns)
 {
     struct smcr_cdc cdc;
@@ -394,7 +394,7 @@ static int learn_message(struct smcplay *s, struct smcplay_link *l, size_t i, co
     if (smcplay_type(message) == SMCR_LLC_CONFIRM_LINK) {
         struct smcr_confirm_link m;
         smcr_confirm_link_get(&m, message);
-        if (!s->max_links && !smcr_llc_is_v2(message[0])) /* later ones say what was agreed on: SMCR-ARC-15 */
+        if (!s->max_links && !smcr_llc_is_v2(message[0])) /* later ones repeat the agreement: SMCR-ARC-15 */
             s->max_links = m.max_links;
         l->number = m.link;
     }

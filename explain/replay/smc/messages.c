@@ -217,7 +217,7 @@ static bool is_before(uint16_t wrap_a, uint32_t at_a, uint16_t wrap_b, uint32_t 
     return wraps ? wraps < 0 : at_a <= at_b;
 }
 
-/* Whether what `m` tells, the recorded message tells as well, or more. */
+/* Returns whether the recorded message tells all that `m` tells, or more. */
 static bool is_covered(const struct smcplay_message *m, const struct smcr_cdc *recorded)
 {
     struct smcr_cdc e;
@@ -260,7 +260,8 @@ static bool is_established(const struct smcplay_conn *c)
     return !c->engine.conn || status.established;
 }
 
-/* The program acts; and where that makes the engine say nothing yet, what waits for more is let go. */
+/* Lets the program act; if the engine says nothing yet after that, the writes that wait for more are let
+ * go. */
 static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
 {
@@ -268,12 +269,12 @@ static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_lin
     if (moves && !next_cdc(cdc->cdc.alert_token, &l->first))
         port_of_link_fails(s, &s->links[c->cdc.link - 1]);
     if (!is_established(c))
-        ack_group(s, l); /* who sends data has found the links confirmed, or did not wait for that */
+        ack_group(s, l); /* an end that sends data has found the links confirmed, or did not wait for that */
     smcplay_program_acts(s, c, cdc);
     bool ends = cdc->cdc.sending_done || cdc->cdc.connection_closed;
     if (ends &&
         (c->engine.is_done < cdc->cdc.sending_done || c->engine.is_closed < cdc->cdc.connection_closed))
-        ack_all(s, l); /* who ends has nothing outstanding: SMCR-CLS-03 */
+        ack_all(s, l); /* an end that closes has nothing outstanding: SMCR-CLS-03 */
     struct smcplay_message *e = take_cdc(s, l, c, &cdc->cdc);
     for (unsigned i = 0; i < FLUSHES && !e; i++) {
         smcplay_engine_advance(s, s->now_ns + 1);
@@ -303,9 +304,9 @@ static bool is_urgent_there(const struct smcplay_conn *c, uint64_t produced)
     return false;
 }
 
-/* They differ in nothing but how far the cursors have come, and what follows from it: whether that fills
- * the peer's window, or is where the urgent byte is. How a stream is cut is free; that its bytes are right
- * was seen when the engine wrote them, that all of them come is seen at the end (smc_replay.c). */
+/* They differ in nothing but how far the cursors have come, and in the consequences: whether that fills
+ * the peer's window, or is the place of the urgent byte. How a stream is cut is free; that its bytes are
+ * right was seen when the engine wrote them, that all of them come is seen at the end (smc_replay.c). */
 static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc *recorded,
                              const struct smcplay_message *e, const struct smcr_cdc *engine)
 {
@@ -327,9 +328,10 @@ static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc
            (!engine->urgent_present || is_urgent_there(c, e->produced));
 }
 
-/* How far the engine's sequence number is from what the recorded one lets expect; 0: it is that. A failover
- * validation names the last message that the endpoint knows to have arrived: an older one may be all that it
- * had heard of. What it had posted on the dead link and never came out has used numbers up. */
+/* How far the engine's sequence number is from the expected one after the recorded one; 0: it is that. A
+ * failover validation names the last message that the endpoint knows to have arrived: an older one may be
+ * all that it had heard of. Messages that it had posted on the dead link and that never came out have used
+ * numbers up. */
 static int compare_seq(struct smcplay_conn *c, const struct smcr_cdc *recorded, const struct smcr_cdc *engine)
 {
     int ahead = smcr_seq_ahead(recorded->seq, (uint16_t)(engine->seq - c->cdc.seq_shift));
@@ -343,7 +345,7 @@ static int compare_seq(struct smcplay_conn *c, const struct smcr_cdc *recorded, 
     return 0;
 }
 
-/* `equal`: what it is where nothing differs. */
+/* `equal`: the outcome if nothing differs. */
 static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                         const struct explain_packet *p, const struct smcplay_message *e,
                         enum explain_smc_replay_outcome equal, struct explain_smc_compared *told)
@@ -483,7 +485,8 @@ static void translate(struct smcplay *s, const struct smcplay_link *l, const str
         enum explain_layer_id id = p->layers[i].kind->id;
         const struct smcplay_key *key = NULL;
         if (id == EXPLAIN_LAYER_UDP)
-            put(frame, p, i, "checksum", 0); /* none: what it covers changes, and the ICRC leaves it out */
+            /* none: the bytes that it covers change, and the ICRC leaves it out */
+            put(frame, p, i, "checksum", 0);
         if (id == EXPLAIN_LAYER_BTH)
             put(frame, p, i, "dest_qpn", l->engine_qpn);
         if (id == EXPLAIN_LAYER_RETH)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoint's program, as far as its CDC messages show what it did: they are told of what has happened
- * before, so it reads, writes and closes just before each is compared.
+/* The endpoint's program, as far as its CDC messages show its acts: they tell of past acts, so it reads,
+ * writes and closes just before each is compared.
  *
  * Two things are seen only later, so that it looks ahead. A writer that is blocked has more to write: it
- * gets all up to the first CDC in which it is not any more. Urgent data is announced before it goes: all up
- * to the CDC that has it is one urgent write. */
+ * gets all up to the first CDC in which it is not any more. Urgent data is announced before it goes: all
+ * up to the CDC that has it is one urgent write. */
 #include "explain/replay/smc/program.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "explain/replay/smc/engine.h"
 
 /* In one step: a read of recv() would be taken in pieces, each of which may tell the peer of room, and so
- * stand still behind what the recorded end had told, which the peer relies on. */
+ * stand still behind the room of the recorded end, which the peer relies on. */
 static void read_until(struct smcplay *s, struct smcplay_conn *c, uint64_t position)
 {
     struct smcr_rings rings;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SMC-R of a capture, replayed: one peer of its conversations is rebuilt with the engine of smcr/ and devices
- * of roce/ under virtual time, gets what the other peer sent (CLC messages, RDMA writes, LLC and CDC
- * messages, RC acknowledgements), and each CLC, LLC and CDC message that it sends is compared with the
- * recorded one.
+/* SMC-R of a capture, replayed: one peer of its conversations is rebuilt with the engine of smcr/ and
+ * devices of roce/ under virtual time, gets the packets of the other peer (CLC messages, RDMA writes, LLC
+ * and CDC messages, RC acknowledgements), and each CLC, LLC and CDC message that it sends is compared with
+ * the recorded one.
  *
- * Of both versions; only link groups whose first contact is in the capture. What is left out is counted.
+ * Of both versions; only link groups with their first contact in the capture. The others are counted.
  * Packets below these messages are explain_replay()'s. */
 #ifndef NORNIC_EXPLAIN_REPLAY_SMC_REPLAY_H
 #define NORNIC_EXPLAIN_REPLAY_SMC_REPLAY_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside a replay of SMC-R. Only explain/replay/smc/ includes this.
  *
- * What the peer sends reaches the engine as frames: the recorded ones, with the engine's QPN, keys and
- * tokens in the place of those that the recorded end had chosen, its PSNs as they are. What the engine
- * sends is taken from its devices and never travels: SENDs wait to be compared, RDMA writes are placed in
- * an image of the peer's element, and the peer's acknowledgement is made when the recorded one comes of the
- * message that was compared with it. The program of the endpoint is lazy: it writes, reads and closes when
- * the recorded CDC shows that it has. */
+ * The peer's packets reach the engine as frames: the recorded ones, with the engine's QPN, keys and tokens
+ * in the place of those that the recorded end had chosen, its PSNs as they are. The engine's packets are
+ * taken from its devices and never travel: SENDs wait to be compared, RDMA writes are placed in an image
+ * of the peer's element, and the peer's acknowledgement is made when the recorded one comes of the message
+ * that was compared with it. The program of the endpoint is lazy: it writes, reads and closes when the
+ * recorded CDC shows that it has. */
 #ifndef NORNIC_EXPLAIN_REPLAY_SMC_TYPES_H
 #define NORNIC_EXPLAIN_REPLAY_SMC_TYPES_H
 
@@ -33,7 +33,7 @@ struct smcplay_piece {
     uint32_t rkey, len_bytes;
 };
 
-/* What was written on a link and not told of by a CDC yet. All zero: nothing. */
+/* The bytes that were written on a link, and that no CDC told of yet. All zero: nothing. */
 struct smcplay_writes {
     struct smcplay_piece *pieces;
     size_t count, cap;
@@ -43,7 +43,7 @@ struct smcplay_writes {
     uint32_t next_rkey;
 };
 
-/* Where an element lies, to those who write to it on a link. */
+/* The place of an element for its writers on a link. */
 struct smcplay_place {
     uint32_t rkey;
     uint64_t va;
@@ -102,7 +102,7 @@ struct smcplay_link {
     struct smcplay_message *first, **last;
     struct {
         uint32_t recorded, engine;
-    } sends[SMCPLAY_SENDS]; /* PSNs of what was compared, newest last */
+    } sends[SMCPLAY_SENDS]; /* PSNs of the compared messages, newest last */
     unsigned send_count;
     uint8_t fed_request; /* type of the last request of LLC from the peer, */
     uint64_t fed_ns;     /* and when it came */
@@ -118,7 +118,7 @@ struct smcplay_key {
     uint64_t va[2];
 };
 
-/* Where an RMB of the peer lies on a link. */
+/* The place of an RMB of the peer on a link. */
 struct smcplay_rmb {
     unsigned id; /* of the RMB: the same on all links */
     const struct smcplay_link *link;
@@ -187,7 +187,7 @@ struct smcplay_conn {
     struct smcplay_clc clc;
     bool is_own_server, is_own_known, is_version_2, is_older;
     unsigned rmb;               /* that the peer's element is in: smcplay_rmb.id, */
-    uint64_t elem_at;           /* and where in it, in bytes */
+    uint64_t elem_at;           /* and the place in it, in bytes */
     struct smcplay_image image; /* recorded: the peer's element */
     struct smcr_cursor consumer;
     uint64_t consumed;
@@ -259,7 +259,7 @@ static inline uint32_t smcplay_start(const struct smcplay_conn *c)
     return smcr_cursor_start(c->is_version_2 ? 2 : 1);
 }
 
-/* What version 1 calls the type of a message: enum smcr_llc_type. */
+/* Returns the name of a message's type in version 1: enum smcr_llc_type. */
 static inline uint8_t smcplay_type(const uint8_t *message)
 {
     return smcr_llc_is_v2(message[0]) ? smcr_llc2_v1_type(message[0]) : message[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What RDMA writes leave in an element. */
+/* The effect of RDMA writes on an element. */
 #ifndef NORNIC_EXPLAIN_REPLAY_SMC_WRITES_H
 #define NORNIC_EXPLAIN_REPLAY_SMC_WRITES_H
 
@@ -11,8 +11,8 @@ int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes, uint32_
 void smcplay_image_free(struct smcplay_image *image);
 /* Bytes from the cursor to `to`; negative: that is no place ahead of it. */
 int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr_cursor *to);
-/* Takes what was written to the element, which lies at `place` on that link, up to a cursor that a CDC tells
- * of. What is of other elements stays for theirs. */
+/* Takes the bytes that were written to the element, which lies at `place` on that link, up to a cursor that a
+ * CDC tells of. Bytes of other elements stay for theirs. */
 void smcplay_image_place(struct smcplay_image *image, const struct smcplay_place *place,
                          struct smcplay_writes *w, const struct smcr_cursor *to);
 /* Takes the next byte of the stream. False: it was not written. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which silences are timeouts, and what says so. Each story is told here: the length of the sender's timer is
- * the test's. */
+/* Which silences are timeouts, and their evidence. Each story is told here: the length of the sender's timer
+ * is the test's. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ Test(timer, ROCE_RC_48_behind_the_wait_of_an_rnr_nak_there_is_no_timer)
 }
 
 /* Sent again 0.3 ms after the first copy, and each time 136 ms after the request before that, which was
- * answered at once: 4.096 us * 2^15, and what a system's timer is late. */
+ * answered at once: 4.096 us * 2^15, and the lateness of a system's timer. */
 Test(timer, a_timer_that_no_answer_stops_has_words_of_its_own)
 {
     struct story s;

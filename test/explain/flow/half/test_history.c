@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a flow remembers: rings that cost what they hold. */
+/* The memory of a flow: rings that cost as much as they hold. */
 #include <criterion/criterion.h>
 
 #include "base/base.h"
