@@ -261,6 +261,7 @@ CROSSING := $(BUILD)/test/interop/crossing
 $(CROSSING): test/interop/crossing.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 $(STANDALONE) -MMD -MP -o $@ $< -lrdmacm -libverbs
+INTEROP_PROGRAMS := $(SMCTALK) $(SMCTALK)-tcp $(CROSSING)
 
 # without root the tools stay optional: what needs them is skipped, and counted
 test: ## install packages (as root), build, run every test; PROGRAMS=1: those of verbs-test beside them
@@ -320,12 +321,17 @@ demo: ## two network namespaces, RDMA over AF_XDP between them, step by step
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(BUILD)/nornic demo
 
-interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
+interop: ## an unmodified Linux kernel in QEMU as the peer (soft-RoCE, software iWARP): CI's list of cases
 	@test/tools/deps.sh build test interop
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(SMCTALK) $(SMCTALK)-tcp $(CROSSING)
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(INTEROP_PROGRAMS)
 	@test/interop/run
 
-.PHONY: interop-iwarp
+.PHONY: interop-all interop-iwarp
+interop-all: ## the same with the whole list; PART=1/2 the first half of it
+	@test/tools/deps.sh build test interop
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(INTEROP_PROGRAMS)
+	@test/interop/run --all $(PART:%=--part %)
+
 interop-iwarp: all $(CROSSING) ## the same with software iWARP alone
 	@test/tools/deps.sh build test interop
 	@test/interop/run iwarp siw

@@ -4,7 +4,7 @@
 
 #include "explain/replay/smc/inner.h"
 
-/* The last bytes of a write are no data where it was filled up: smcr/group/link.c. */
+/* The last bytes of a write are no data where it was filled up: smcr/group/link_states.c. */
 Test(smc_writes, what_a_write_is_filled_up_with_is_not_written)
 {
     struct smcplay_image image;

@@ -12,6 +12,7 @@ class Case:
     way: guest-serves or nornic-serves; port: xdp, packet or udp; pairs: queue pairs or connections; weather: options of
     nornic's for a bad line; offloads: of OFFLOADS in lab.py."""
     guest, knobs, is_lossy, is_patient, has_second = 'rxe', {}, False, False, False
+    is_unique = False        # a unique case is never thinned (pairwise.py)
     seconds = CASE_SECONDS   # at most; a longer case runs only if it is named
     judge, filter = judge, 'udp port 4791'
 
@@ -30,6 +31,12 @@ class Case:
         if self.peer().listens_on:
             return small, small
         return (small if self.port == 'xdp' else SEGMENT_MTU), SEGMENT_MTU
+
+    def values(self):
+        """The case's value in each dimension, for pairwise.py."""
+        return {'program': self.program, 'role': self.way, 'port': self.port, 'family': self.family, 'PMTU': self.pmtu,
+                'size': self.size, 'weather': ' '.join(self.weather), 'connections': self.pairs, 'checks': self.check,
+                'offloads': self.offloads}
 
     def peer(self):
         return programs.ALL[self.program]
@@ -195,7 +202,7 @@ def with_roce_verbs():
 def quirks():
     for name, (_, guest_is_client) in rxe.QUIRKS.items():
         case = Case('rxe-' + name, 'nornic-serves' if guest_is_client else 'guest-serves', 'packet', size=64)
-        case.name = case.program
+        case.name, case.is_unique = case.program, True
         yield case
 
 
@@ -205,6 +212,7 @@ class SmcCase(Case):
 
     mode: of the guest as server, echo or late; eid: nornic's enterprise id; travels: smcr or tcp, how the bytes go."""
     judge, filter, loss_ppm, guest_ends_group, diagnosis = judge_smc, 'udp port 4791 or tcp', 0, False, ''
+    is_unique = True
 
     def __init__(self, way, port, mode='echo', eid=programs.GUEST_EID, travels='smcr', **more):
         super().__init__('afsmc', way, port, **more)
@@ -332,16 +340,21 @@ class IwarpCase:
 
     def __init__(self, program, way, family='4', mtu=1500, size=4096, iterations=10, pairs=1, guest='siw', knobs=None,
                  options=(), is_lossy=False, is_patient=False, rev=2, has_crc=True,
-                 note=''):
+                 note='', is_unique=False):
         self.program, self.way, self.family, self.mtu, self.size = program, way, family, mtu, size
         self.iterations, self.pairs, self.guest, self.knobs = iterations, pairs, guest, knobs or {}
         self.options, self.is_lossy, self.is_patient = options, is_lossy, is_patient
-        self.rev, self.has_crc = rev, has_crc
+        self.rev, self.has_crc, self.note, self.is_unique = rev, has_crc, note, is_unique
         self.name = '-'.join([program, way, 'iwarp', 'ipv' + family, 'mtu%d' % mtu, 'size%d' % size] +
                              ['pairs%d' % pairs] * (pairs > 1) + ['loss'] * is_lossy + [note] * bool(note))
 
     def mtus(self):
         return self.mtu, self.mtu
+
+    def values(self):
+        """As Case.values()."""
+        return {'guest': self.guest, 'program': self.program, 'role': self.way, 'family': self.family, 'MTU': self.mtu,
+                'size': self.size, 'weather': 'loss' * self.is_lossy, 'connections': self.pairs, 'MPA': self.note}
 
     def peer(self):
         return programs.ALL[self.program]
@@ -353,7 +366,7 @@ class IwarpCase:
 def siw_itself():
     for name, (_, guest_is_client) in siw.PEERS.items():
         case = IwarpCase('siw-' + name, 'nornic-serves' if guest_is_client else 'guest-serves', size=3000, iterations=2,
-                         has_crc=not guest_is_client)
+                         has_crc=not guest_is_client, is_unique=True)
         case.name = case.program
         yield case
 
@@ -380,17 +393,17 @@ def with_siw():
         yield IwarpCase('ucmatose', 'guest-serves', family, 1500, 3001, pairs=3, is_lossy=True)
     for program in ('rdma_client', 'ucmatose'):
         yield IwarpCase(program, 'guest-serves', size=16, iterations=1, options=('--mpa-rev', '1'), rev=1, note='rev1')
-    yield from both_ways('rping-guest-killed', size=20000, iterations=0)
-    yield from both_ways('rping-nornic-killed', size=20000, iterations=0)
+    yield from both_ways('rping-guest-killed', size=20000, iterations=0, is_unique=True)
+    yield from both_ways('rping-nornic-killed', size=20000, iterations=0, is_unique=True)
 
 
 def with_knobs():
     """siw with other constants."""
-    old = {'guest': 'siw_knobs', 'knobs': {'mpa_version': 1}, 'rev': 1, 'note': 'rev1'}
+    old = {'guest': 'siw_knobs', 'knobs': {'mpa_version': 1}, 'rev': 1, 'note': 'rev1', 'is_unique': True}
     yield IwarpCase('rping', 'nornic-serves', size=20000, **old)
     yield IwarpCase('rdma_client', 'nornic-serves', '6', size=16, iterations=1, **old)
     yield IwarpCase('rping', 'nornic-serves', size=20000, guest='siw_knobs', knobs={'mpa_crc_required': 1},
-                    options=('--no-crc',), note='guest-wants-crc')
+                    options=('--no-crc',), note='guest-wants-crc', is_unique=True)
 
 
 def with_verbs():
@@ -415,7 +428,7 @@ def with_rtr():
     """Each kind of RTR that the guest offers, in a guest of its own: its kernel may not survive one that is lost."""
     for kind, rtr_type in (('write', 128), ('read', 64), ('both', 192)):
         more = {'guest': 'siw_knobs rtr-' + kind, 'knobs': {'peer_to_peer': 1, 'rtr_type': rtr_type},
-                'note': 'rtr-' + kind, 'options': ('--rtr', kind)}
+                'note': 'rtr-' + kind, 'options': ('--rtr', kind), 'is_unique': True}
         yield IwarpCase('ucmatose', 'nornic-serves', size=3001, pairs=4, **more)
         yield IwarpCase('ucmatose', 'guest-serves', '6', size=3001, pairs=4, **more)
         yield from both_ways('rping', size=20000, **more)

@@ -75,7 +75,7 @@ static bool is_in(const struct smcplay_image *image, const struct smcplay_place 
 }
 
 /* Of a write that ends beyond the cursor: a few bytes may be filled up to what a message is long
- * (smcr/group/link.c). */
+ * (smcr/group/link_states.c). */
 static uint32_t without_filling(const struct smcplay_image *image, const struct smcr_cursor *to,
                                 uint32_t offset, uint32_t len_bytes)
 {
