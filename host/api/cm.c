@@ -270,7 +270,7 @@ static int take(struct nornic_cm *cm, struct record *record, struct nornic_cm_id
     struct host_conn_id *request = NULL;
     pthread_mutex_lock(&cm->lock);
     int err = cm->calls->take_event(cm->host, &record->event, &record->host, &request);
-    if (request) {
+    if (!err && request) {
         adopt(cm, *spare, request, record->event.listen_id);
         record->event.id = *spare;
         *spare = NULL;
