@@ -13,7 +13,11 @@
 #include <stdint.h>
 
 #include "host/host.h"
+#include "nornic/cm.h"
 
+struct host_conn_event;
+struct host_conn_id;
+struct host_conn_manager;
 struct host_drive;
 struct host_port_name;
 struct host_transport;
@@ -42,7 +46,57 @@ struct host_qp_config {
 /* Takes one counter of many. */
 typedef void host_visit_counter(void *ctx, const char *name, uint64_t value);
 
+/* Connection management of a transport. A manager, an id and an event are the transport's own objects: struct
+ * host_conn_manager, host_conn_id and host_conn_event are names for pointers to them, and nothing more. All
+ * calls are made without the device's lock, from any thread; calls about one id from one thread at a time. */
+struct host_cm_calls {
+    /* Makes the one connection manager of `dev`, with struct nornic_cm_config. `peer_mac` is the MAC of the
+     * other end of a port without an interface. 0 or -errno (-EBUSY: there is one) with a sentence. */
+    int (*open)(struct host_dev *dev, const struct nornic_cm_config *config,
+                const struct nornic_mac *peer_mac, struct host_conn_manager **out, struct nornic_error *why);
+    /* Ends it. 0, or -EBUSY while there are ids. */
+    int (*close)(struct host_conn_manager *cm);
+    /* Makes an id with the caller's `ctx`. `*out` is set before an event can name the id. */
+    int (*create_id)(struct host_conn_manager *cm, enum nornic_port_space space, void *ctx,
+                     struct host_conn_id **out);
+    /* Ends an id in any state after the events taken about it are acknowledged. */
+    void (*destroy_id)(struct host_conn_id *id);
+    /* Gives an id another `ctx`; that of a request is its listener's at first. */
+    void (*set_ctx)(struct host_conn_id *id, void *ctx);
+
+    /* The calls about an id, as nornic_cm_id_set_qp_type() and so on (nornic/cm.h). A queue pair is of the
+     * same device, or NULL. */
+    int (*set_qp_type)(struct host_conn_id *id, enum nornic_qp_type type);
+    void (*set_patience)(struct host_conn_id *id, uint64_t patience_ns);
+    int (*set_src_port)(struct host_conn_id *id, uint16_t port);
+    void (*get_endpoints)(struct host_conn_id *id, struct nornic_cm_endpoints *out);
+    int (*resolve_addr)(struct host_conn_id *id, const struct nornic_addr *src, const struct nornic_addr *dst,
+                        uint16_t dst_port, uint64_t timeout_ns, struct nornic_error *why);
+    int (*resolve_route)(struct host_conn_id *id);
+    int (*listen)(struct host_conn_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
+    int (*connect)(struct host_conn_id *id, struct rdma_qp *qp, const struct nornic_conn_param *param);
+    int (*accept)(struct host_conn_id *id, struct rdma_qp *qp, const struct nornic_conn_param *param);
+    int (*get_qp_attr)(struct host_conn_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
+                       uint32_t *mask);
+    int (*establish)(struct host_conn_id *id);
+    int (*reject)(struct host_conn_id *id, const void *private_data, uint16_t len_bytes);
+    int (*disconnect)(struct host_conn_id *id);
+    int (*join_mcast)(struct host_conn_id *id, const struct nornic_addr *group, struct nornic_error *why);
+    int (*leave_mcast)(struct host_conn_id *id, const struct nornic_addr *group);
+
+    /* A descriptor that polls readable (POLLIN) while events wait; the manager's. */
+    int (*get_fd)(const struct host_conn_manager *cm);
+    /* Takes the oldest event: fills in `out`, with the `ctx` of each id as the id, and `*taken`, to be
+     * acknowledged. `*request` is the new id of a CONNECT_REQUEST, else NULL. 0 or -EAGAIN. */
+    int (*take_event)(struct host_conn_manager *cm, struct nornic_cm_event *out,
+                      struct host_conn_event **taken, struct host_conn_id **request);
+    /* Acknowledges an event, after which its ids may go. */
+    void (*ack_event)(struct host_conn_event *taken);
+};
+
 struct host_transport {
+    const struct host_cm_calls *cm;
+
     /* --- devices --- */
 
     const struct host_drive *drive; /* the parts of a round, and the end of a device */
@@ -121,5 +175,6 @@ struct host_transport {
 };
 
 extern const struct host_transport host_transport_roce, host_transport_iwarp;
+extern const struct host_cm_calls host_cm_calls_roce, host_cm_calls_iwarp;
 
 #endif

@@ -14,7 +14,6 @@
 
 #include "host/event/channel.h"
 #include "host/host.h"
-#include "host/iwarp/iwarp.h"
 #include "host/transport.h"
 #include "nornic/nornic.h"
 #include "rdma/mr.h"

@@ -250,6 +250,7 @@ static void visit_qp_counters(const struct rdma_qp *qp, host_visit_counter *visi
 }
 
 const struct host_transport host_transport_iwarp = {
+    .cm = &host_cm_calls_iwarp,
     .drive = &host_iw_drive,
     .open = host_iw_open,
     .see_off = see_off,

@@ -200,6 +200,7 @@ static void visit_qp_counters(const struct rdma_qp *qp, host_visit_counter *visi
 }
 
 const struct host_transport host_transport_roce = {
+    .cm = &host_cm_calls_roce,
     .drive = &host_drive_frames,
     .has_xrc = true,
     .open = host_roce_open,

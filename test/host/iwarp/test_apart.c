@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "host/dev/clock.h"
 #include "test/host/iw_pair.h"
 #include "test/support/netns.h"

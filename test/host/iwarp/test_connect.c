@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "test/host/iw_pair.h"
 
 Test(iw, private_data_and_depths_go_both_ways)

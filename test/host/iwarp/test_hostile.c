@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "host/host.h"
 #include "test/host/iw_pair.h"
 #include "iwarp/wire/crc.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "host/event/events.h"
 #include "test/host/iw_pair.h"
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "test/host/iw_pair.h"
 
 TestSuite(iw_set, .timeout = 60);
