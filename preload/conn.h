@@ -31,12 +31,11 @@ struct conn {
     struct borrow_options options;
     _Atomic uint64_t rcvtimeo_ns, sndtimeo_ns; /* of a blocking call; UINT64_MAX: none */
     _Atomic int rcvlowat_bytes;
-    uint64_t settle_ns;      /* CONN_UNSETTLED: until then the client's first message is waited for */
-    struct borrow *borrow;   /* CONN_LENT and after it */
-    _Atomic int beside_fd;   /* the TCP socket beside a lent connection; -1: not asked for yet */
-    _Atomic bool owes_times; /* that socket has not been told SO_RCVTIMEO and SO_SNDTIMEO */
-    struct shadow_reg
-        *in_epoll; /* what epoll instances watch it; under the lock of preload/shadow/shadow.c */
+    uint64_t settle_ns;          /* CONN_UNSETTLED: until then the client's first message is waited for */
+    struct borrow *borrow;       /* CONN_LENT and after it */
+    _Atomic int beside_fd;       /* the TCP socket beside a lent connection; -1: not asked for yet */
+    _Atomic bool owes_times;     /* that socket has not been told SO_RCVTIMEO and SO_SNDTIMEO */
+    struct shadow_reg *in_epoll; /* what epoll instances watch it; under the lock of preload/shadow/life.c */
 };
 
 extern struct fds_kind conn_kind;

@@ -5,7 +5,7 @@
 
 #include "host/cm/cm.h"
 #include "host/transport.h"
-#include "roce/base.h"
+#include "roce/neutral.h"
 
 static struct host_cm *cm_of(const struct host_conn_manager *cm)
 {

@@ -3,7 +3,7 @@
 
 #include "host/dev/dev.h"
 #include "rdma/srq.h"
-#include "roce/base.h"
+#include "roce/neutral.h"
 
 int host_dev_event_fd(const struct host_dev *dev)
 {

@@ -8,7 +8,7 @@
 #include "host/dev/dev.h"
 #include "host/dev/random.h"
 #include "host/roce/multicast.h"
-#include "roce/base.h"
+#include "roce/neutral.h"
 #include "roce/wire.h"
 
 /* --- the engine --- */

@@ -8,7 +8,7 @@
 #include "host/event/events.h"
 #include "host/roce/dev.h"
 #include "rdma/queue/qp.h"
-#include "roce/base.h"
+#include "roce/neutral.h"
 #include "roce/query.h"
 
 /* --- devices --- */

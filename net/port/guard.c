@@ -17,7 +17,7 @@ static int set_options(int fd, const char *ifname)
 {
     struct sock_fprog filter = {.len = array_len(nothing_filter), .filter = nothing_filter};
     int on = 1;
-    /* Allows udp ports of other interfaces beside it: see bind_beside_guards() in net/udp/socket.c. */
+    /* Allows udp ports of other interfaces beside it: see bind_beside_guards() in net/udp/open.c. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname) + 1) < 0)

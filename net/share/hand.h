@@ -10,7 +10,7 @@
 
 #include "net/share/table.h"
 #include "net/udp/frame.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 enum net_share_word {
     NET_SHARE_NONSENSE,    /* none of those below, or not sound */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 #define ANSWER_NS \
     (300 * NS_PER_MS) /* of each of those who are asked: one that is busy, or has stopped, is left alone */

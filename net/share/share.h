@@ -18,7 +18,7 @@
 
 #include "net/share/table.h"
 #include "net/udp/frame.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 struct net_share;
 

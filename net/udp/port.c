@@ -18,7 +18,7 @@
 #include "net/udp/claim.h"
 #include "net/udp/inner.h"
 #include "net/udp/owner.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 #define SHARE_READY     NET_UDP_LISTENERS_MAX /* behind the listeners: a descriptor of net/share/share.h */
 #define RX_PAYLOAD_AT   64                    /* in a buffer; in front of it is room for the headers */

@@ -3,7 +3,7 @@
 #ifndef NORNIC_NET_UDP_TROUBLE_H
 #define NORNIC_NET_UDP_TROUBLE_H
 
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 struct net_udp_trouble {
     char text[192];          /* "": none */

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "net/udp/inner.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 #define TX_TRAINS      4 /* lent at once: they are in the cache still when the kernel copies them */
 #define REFUSALS_ROUND 64

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 #define UNCONNECTED_SLOTS 32

@@ -8,7 +8,7 @@
 #define NORNIC_ROCE_CC_H
 
 #include "roce/cc/dcqcn.h"
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* CNPs to one source. An unconnected QP has many sources; those that share a slot share its CNPs. */
 struct roce_cnp_slot {

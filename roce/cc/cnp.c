@@ -4,7 +4,7 @@
 
 #include "roce/dev/av.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 #define UNCONNECTED_HOPS 64

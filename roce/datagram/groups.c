@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "roce/dev/av.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static struct roce_mcast_group **bucket_of(struct roce_mcast_table *table, const struct nornic_addr *addr)
 {

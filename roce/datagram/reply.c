@@ -5,7 +5,7 @@
 
 #include "net/ipv4.h"
 #include "net/wire/ipv6.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/datagram/ud.h"
 
 #define REPLY_HOP_LIMIT 255

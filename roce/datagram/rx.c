@@ -2,7 +2,7 @@
 /* Receiving datagrams. Whatever does not fit is dropped in silence, and the next one may fit: only a receive
  * buffer that cannot be written is an error of this side. */
 #include "net/ipv4.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/datagram/ud.h"
 
 /* ROCE-UD-4: the L3 header as it came, an IPv4 one in the second half. */

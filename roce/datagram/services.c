@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "roce/dev/av.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 static int ud_check_send(const struct rdma_qp *base, const struct nornic_send_wr *wr, uint32_t len_bytes)

@@ -3,7 +3,7 @@
 #include "net/bytes.h"
 #include "roce/dev/av.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 #include "roce/datagram/ud.h"
 

@@ -4,7 +4,7 @@
 #ifndef NORNIC_ROCE_UD_H
 #define NORNIC_ROCE_UD_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 #define ROCE_GSI_QKEY  0x80010000u /* ROCE-GSI-1 */
 #define ROCE_MAD_BYTES 256

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 bool roce_av_is_valid(const struct roce_dev *dev, const struct nornic_av *av)
 {

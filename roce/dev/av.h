@@ -3,7 +3,7 @@
 #ifndef NORNIC_ROCE_AV_H
 #define NORNIC_ROCE_AV_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 struct roce_ah {
     struct nornic_ah base; /* PD and users */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asynchronous events of a device: its own, and those of the objects in its domain (ROCE section 12.2). */
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static void tell(struct roce_dev *dev, const struct roce_event *event)
 {

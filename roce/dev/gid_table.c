@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 #define VLAN_ID_MAX 4094 /* IEEE 802.1Q: 4095 is reserved */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device: creation, its GID table, the devices that it is linked to, its timers. */
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 #include <errno.h>
 

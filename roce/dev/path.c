@@ -2,7 +2,7 @@
 #include "roce/dev/path.h"
 
 #include "roce/dev/av.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 bool roce_path_change_is_valid(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask)
 {

@@ -3,7 +3,7 @@
 #ifndef NORNIC_ROCE_PATH_H
 #define NORNIC_ROCE_PATH_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* Values of nornic_qp_attr.path_mig_state. The MigReq bit of what is sent is 1 when migrated, 0 otherwise. */
 enum roce_path_mig { ROCE_PATH_MIGRATED = 0, ROCE_PATH_REARM = 1, ROCE_PATH_ARMED = 2 };

@@ -2,7 +2,7 @@
 /* The P_Key table of a device, and whose packets a key admits: ROCE-HDR-5, ROCE-LIM-4. */
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 /* ROCE-HDR-5: one of the two is a full member. */
 bool roce_pkeys_match(uint16_t a, uint16_t b)

@@ -2,7 +2,7 @@
 /* QP numbers: how a device finds a QP, and gives numbers and takes them back. */
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
 {

@@ -3,7 +3,7 @@
 
 #include "rdma/srq.h"
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 #define LOCAL_CA_ACK_DELAY 15 /* ROCE-LIM-2: 134 ms */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose packets a QP takes, said to whoever steers them: after each change of its state, its path, or what
  * alternate path it has. Packets are judged by roce/dev/rx.c all the same. */
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 static void tell(struct roce_qp *qp, enum roce_reach reach, const struct nornic_addr *peer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The QPs that want attention: those with fresh posts, which any thread may announce, and those that may have
  * something to send. */
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp)
 {

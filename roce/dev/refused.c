@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A peer's host that says that nobody there takes packets. */
 #include "base/base.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 #define REFUSED_NS (100 * NS_PER_MS) /* for an answer, which would show that it was not so */

@@ -2,7 +2,7 @@
 /* Where packets go: out of the port, or to a QP of this device or a linked one, since a port does not loop
  * back. */
 #include "roce/dev/av.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static bool is_local(const struct roce_dev *dev, const struct nornic_addr *addr)
 {

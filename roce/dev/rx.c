@@ -3,7 +3,7 @@
  */
 #include "roce/wire/arrival.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/datagram/mcast.h"
 #include "roce/dev/path.h"
 #include "roce/responder/sack.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/trace.h"
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static const char *const cause_words[ROCE_CAUSE_COUNT] = {
 #define ROCE_CAUSE_WORDS_(id, words) [ROCE_CAUSE_##id] = words,

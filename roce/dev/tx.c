@@ -4,7 +4,7 @@
 #include "net/wire/train.h"
 #include "roce/dev/av.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/qp/transport.h"
 
 #define TURN_PKTS   16  /* packets that a QP sends before the next ready one */

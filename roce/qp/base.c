@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "roce/base.h"
+#include "roce/neutral.h"
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 struct rdma_qp *roce_qp_base(const struct roce_qp *qp)
 {

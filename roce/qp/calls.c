@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation, and the changes that an application makes. What each half does is in requester*.c
  * and responder*.c, what leads to ERR and SQE in qp_error.c. */
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 #include "roce/requester/answers.h"
 #include "roce/dev/av.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/dev/path.h"
 #include "roce/requester/probe.h"
 #include "roce/qp/state.h"

@@ -2,7 +2,7 @@
 /* The ways of a queue pair into ERR and SQE. What fails calls these, from the requester to the device, and
  * they lean on none of it. */
 #include "roce/requester/answers.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/requester/probe.h"
 #include "roce/responder/reorder.h"
 

@@ -3,7 +3,7 @@
  * and 8). Extended Reliable Connection: each of them is a QP of its own (ROCE section 10.4). */
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/responder/sack.h"
 #include "roce/qp/transport.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static bool init_numbers(struct roce_spare_numbers *n, const struct roce_dev *dev, uint32_t limit)
 {

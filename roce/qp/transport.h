@@ -3,7 +3,7 @@
 #ifndef NORNIC_ROCE_TRANSPORT_H
 #define NORNIC_ROCE_TRANSPORT_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 struct roce_transport {
     uint8_t service;        /* bits 7:5 of its opcodes: ROCE-OPC-1 */

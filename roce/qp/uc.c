@@ -3,7 +3,7 @@
  * receiver tells nothing but whole messages. ROCE section 9. */
 #include "rdma/queue/local_ops.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/requester/request.h"
 #include "roce/responder/responder.h"
 #include "roce/qp/transport.h"

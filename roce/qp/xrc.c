@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/qp/xrc.h"
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt, const struct rdma_pd **pd)
 {

@@ -4,7 +4,7 @@
 #ifndef NORNIC_ROCE_XRC_H
 #define NORNIC_ROCE_XRC_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* A target QP: finds the SRQ that the request at the expected PSN names, which is where the next receive WQE
  * comes from, and whose PD its keys are checked against: *pd. False: there is none in the QP's XRC domain, or

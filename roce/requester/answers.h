@@ -12,7 +12,7 @@
 #ifndef NORNIC_ROCE_ANSWERS_H
 #define NORNIC_ROCE_ANSWERS_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* An answer is there, but not the one before it. Keeps it. False: the peer may not be one with selective
  * retransmission, or there is no room; then nothing has changed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/requester/answers.h"
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 /* The peer is told of a gap by asking for it, and the board tells what is one. */
 static bool may_have_gaps(struct roce_qp *qp)

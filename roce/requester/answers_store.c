@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static uint32_t *slot_of(const struct roce_qp *qp, uint32_t psn)
 {

@@ -2,7 +2,7 @@
 #include "roce/requester/probe.h"
 
 #include "base/base.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/responder/sack.h"
 
 #define FIRST_WAIT_NS 1000000ull /* before a round trip was measured */

@@ -7,7 +7,7 @@
 #ifndef NORNIC_ROCE_PROBE_H
 #define NORNIC_ROCE_PROBE_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* All zero but the timer's function. */
 void roce_probe_reset(struct roce_qp *qp);

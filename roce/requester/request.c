@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "net/bytes.h"
 #include "roce/dev/av.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/dev/path.h"
 #include "roce/qp/transport.h"
 

@@ -3,7 +3,7 @@
 #ifndef NORNIC_ROCE_REQUEST_H
 #define NORNIC_ROCE_REQUEST_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* A request packet about to be built. */
 struct roce_request {

@@ -29,7 +29,7 @@
 #include "rdma/queue/local_ops.h"
 #include "roce/requester/answers.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/dev/path.h"
 #include "roce/requester/probe.h"
 #include "roce/responder/reorder.h"

@@ -2,7 +2,7 @@
 /* Processing responses: ROCE section 7.4. */
 #include "rdma/queue/local_ops.h"
 #include "roce/requester/answers.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/requester/probe.h"
 #include "roce/requester/request.h"
 #include "roce/responder/sack.h"

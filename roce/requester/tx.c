@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "rdma/queue/local_ops.h"
 #include "roce/cc/cc.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/requester/probe.h"
 #include "roce/requester/request.h"
 

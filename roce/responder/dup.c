@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests that were seen before: ROCE section 8.3. None of them is ever executed again, and none yields a
  * NAK. */
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 /* ROCE-RS-20, RS-21: everything is acknowledged, but not past a READ or atomic behind the duplicate: the peer
  * would take that for its lost answer. */

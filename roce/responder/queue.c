@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the responder has yet to send, in PSN order (ROCE-RS-40). */
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 static struct roce_response *at(const struct roce_qp *qp, uint32_t index)
 {

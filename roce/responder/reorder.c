@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 int roce_reorder_init(struct roce_qp *qp, uint32_t pkts)
 {

@@ -9,7 +9,7 @@
 #ifndef NORNIC_ROCE_REORDER_H
 #define NORNIC_ROCE_REORDER_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* A store of the QP's own for `pkts` packets, rounded up to a power of two, the expected one included. 0 or
  * -ENOMEM. */

@@ -19,7 +19,7 @@
 #include <errno.h>
 
 #include "roce/responder/atomic.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/responder/reorder.h"
 #include "roce/responder/sack.h"
 #include "roce/qp/xrc.h"

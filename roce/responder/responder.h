@@ -4,7 +4,7 @@
 #ifndef NORNIC_ROCE_RESPONDER_H
 #define NORNIC_ROCE_RESPONDER_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 /* Why a request cannot be executed: what the peer is told, if the service tells it, and what a held receive
  * WQE completes with (ROCE-RS-15). syndrome 0: nothing is wrong. */

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "roce/dev/av.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/dev/path.h"
 #include "roce/responder/reorder.h"
 #include "roce/qp/transport.h"

@@ -18,7 +18,7 @@
 #ifndef NORNIC_ROCE_SACK_H
 #define NORNIC_ROCE_SACK_H
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 
 #define ROCE_SACK_BITMAP_BYTES 256 /* at the most: the least path MTU */
 

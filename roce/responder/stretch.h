@@ -9,7 +9,7 @@
 #define NORNIC_ROCE_STRETCH_H
 
 #include "roce/wire/arrival.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 
 /* Takes the packets of `arrival` from `next` on that continue the packet before, which was taken, as a
  * stretch. Returns how many. */

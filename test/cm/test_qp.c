@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 #include "test/cm/net.h"
 
 static const struct cm_net_config plain = {.seed = 8};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "test/support/many.h"
 #include "test/support/rc_masks.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "rdma/srq.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "test/support/rc_masks.h"
 #include "test/support/script_suite.h"
 

@@ -7,7 +7,7 @@
  * list of two entries that the peer keeps for it. Data is RDMA WRITEs into the half that was lent; the
  * immediate says how many bytes. A message may be sent for each credit; credits come back with the
  * halves. iWARP's writes have no immediates that every peer knows: there what they would say is a SEND of
- * its own (verbs/rsocket/message.c). Datagrams are another matter (verbs/rsocket/datagram.c).
+ * its own (verbs/rsocket/message.c). Datagrams are another matter (verbs/rsocket/datagram_find.c).
  *
  * A descriptor of an rsocket is an epoll instance with the descriptors of its event channel and its
  * completion channel in it, so it is readable when there may be something to do. Whoever comes by does

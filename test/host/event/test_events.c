@@ -13,7 +13,7 @@
 #include "test/host/pair.h"
 #include "rdma/queue/qp.h"
 #include "rdma/transport.h"
-#include "roce/base.h"
+#include "roce/neutral.h"
 
 #define SECOND NS_PER_S
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "net/bytes.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 #include "roce/cm/mad.h"
 #include "test/net/share_pair.h"
 

@@ -17,7 +17,7 @@
 #include "net/bytes.h"
 #include "net/share/filter.h"
 #include "net/share/inner.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 #include "roce/cm/mad.h"
 #include "test/net/share_pair.h"
 

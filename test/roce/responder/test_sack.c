@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "base/base.h"
-#include "roce/dev/device.h"
+#include "roce/dev/inner.h"
 #include "roce/responder/reorder.h"
 #include "test/support/script_suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>

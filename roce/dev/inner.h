@@ -10,7 +10,7 @@
 #include "roce/dev/gid.h"
 #include "roce/wire/ip_id.h"
 #include "roce/datagram/mcast.h"
-#include "roce/qp/qp.h"
+#include "roce/qp/inner.h"
 #include "roce/roce.h"
 #include "roce/qp/spare.h"
 

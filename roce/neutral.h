@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The way between a queue pair of RoCE and its neutral half (rdma/queue/qp.h), which posts go to. Internal to
  * roce/ and host/. */
-#ifndef NORNIC_ROCE_BASE_H
-#define NORNIC_ROCE_BASE_H
+#ifndef NORNIC_ROCE_NEUTRAL_H
+#define NORNIC_ROCE_NEUTRAL_H
 
 #include "roce/roce.h"
 

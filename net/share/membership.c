@@ -14,7 +14,7 @@
 #include "net/share/hand.h"
 #include "net/share/inner.h"
 #include "net/share/lend.h"
-#include "net/udp/socket.h"
+#include "net/udp/open.h"
 
 #define LOCK_WAIT_NS   (10 * NS_PER_S)
 #define SAY_WAIT_NS    (100 * NS_PER_MS)
