@@ -61,7 +61,8 @@ struct iwarp_qp_config {
     bool no_extensions;        /* RFC 7306: what comes is refused (IWARP-AMB-16) */
     bool sends_extensions;     /* atomics and WRITE with immediate may be posted: the peer knows them */
     void (*posted)(struct rdma_qp *qp); /* any thread: there are fresh posts. NULL: nobody wants to know */
-    void *ctx;                          /* the caller's */
+    void *ctx;                          /* the program's: rdma_qp.ctx, also in events */
+    void *owner;                        /* the caller's: iwarp_qp.owner */
 };
 
 /* A READ or atomic of this side that has no answer yet. */
@@ -132,6 +133,7 @@ struct iwarp_qp {
     uint16_t max_ird, max_ord;
     bool no_extensions;
     void (*posted)(struct rdma_qp *qp);
+    void *owner; /* as configured: for `posted` */
     struct rdma_qp_ops ops;
     enum iwarp_qp_state state;
     enum iwarp_tcp tcp;

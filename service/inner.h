@@ -11,7 +11,7 @@
 #include "service/memory/control.h"
 #include "service/memory/life.h"
 #include "service/service.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 /* What a descriptor of the loop's epoll is. */
 enum service_kind { SERVICE_STOP, SERVICE_DOORBELL, SERVICE_LISTENER, SERVICE_CLIENT, SERVICE_INNER };

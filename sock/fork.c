@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 static void before_fork(void)
 {

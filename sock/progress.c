@@ -16,7 +16,7 @@
 
 #include "base/base.h"
 #include "host/dev/clock.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/ports.h"
 
 #define MAX_ROUNDS 16 /* of one progress: more wait for the next */

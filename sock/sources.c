@@ -2,7 +2,7 @@
 /* What the descriptors of the runtime's epoll tell. */
 #include <unistd.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/ports.h"
 
 static void read_timer(void)

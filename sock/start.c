@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "base/high_fd.h"
 #include "host/dev/random.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/socket/known.h"
 #include "sock/ports.h"
 #include "sock/thread.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/worker.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 #define MAX_EVENTS 64
 

@@ -14,7 +14,7 @@
 
 #include "host/event/channel.h"
 #include "host/host.h"
-#include "host/iwarp/iwarp.h"
+#include "host/transport.h"
 #include "nornic/nornic.h"
 #include "rdma/mr.h"
 #include "rdma/mw.h"
@@ -43,8 +43,7 @@ enum host_api_kind {
 
 struct nornic_dev {
     struct host_dev *host;
-    struct roce_dev *engine; /* NULL: an iWARP device */
-    struct host_iw *iw;      /* NULL: it speaks RoCE */
+    const struct host_transport *transport;
     bool has_thread;
     bool has_peer_mac; /* one end of a cable in memory: every address is behind `peer_mac` */
     struct nornic_mac peer_mac;
@@ -101,8 +100,7 @@ struct nornic_xrcd {
 
 struct nornic_qp {
     struct nornic_dev *dev;
-    struct roce_qp *engine; /* NULL: of an iWARP device */
-    struct host_iw_qp *iw;  /* NULL: it speaks RoCE */
+    struct rdma_qp *base; /* posts go straight to it, the rest by the table of the device's transport */
     enum nornic_qp_type type;
     void *ctx;
     pthread_mutex_t send_lock, recv_lock; /* who posts; both: who changes the state */

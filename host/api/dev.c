@@ -8,11 +8,12 @@
 
 #include "host/api/api.h"
 #include "host/dev/clock.h"
+#include "host/dev/dev.h"
 #include "host/api/config.h"
 #include "host/event/events.h"
 #include "net/error.h"
 #include "net/memory.h"
-#include "roce/query.h"
+#include "rdma/queue/qp.h"
 
 #define PAIR_MTU_BYTES   4200 /* path MTU 4096 fits */
 #define PAIR_RING_FRAMES 256
@@ -35,7 +36,7 @@ void host_api_free(struct nornic_dev *dev, enum host_api_kind kind, void *object
 
 struct rdma_domain *host_api_domain(const struct nornic_dev *dev)
 {
-    return dev->iw ? dev->iw->domain : roce_dev_domain(dev->engine);
+    return dev->transport->get_domain(dev->host);
 }
 
 /* --- the library --- */
@@ -103,8 +104,7 @@ int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **
         free(dev);
         return err;
     }
-    dev->engine = host_dev_engine(dev->host);
-    dev->iw = dev->host->iw;
+    dev->transport = dev->host->transport;
     dev->has_thread = !own.no_thread;
     *out = dev;
     return 0;
@@ -116,7 +116,7 @@ struct nornic_dev *host_dev_for_program(struct host_dev *dev, bool has_thread, s
     if (!program)
         return NULL;
     program->host = dev;
-    program->engine = host_dev_engine(dev);
+    program->transport = dev->transport;
     program->has_thread = has_thread;
     program->has_peer_mac = true;
     program->peer_mac = peer_mac;
@@ -237,116 +237,73 @@ int nornic_dev_flush_capture(struct nornic_dev *dev)
 void nornic_dev_query(struct nornic_dev *dev, struct nornic_dev_attr *out, size_t out_bytes)
 {
     struct nornic_dev_attr own;
-    if (dev->iw) {
-        host_iw_query(dev->iw, &own);
-    } else {
-        host_dev_lock(dev->host);
-        roce_dev_query(dev->engine, &own);
-        host_dev_unlock(dev->host);
-    }
+    host_dev_lock(dev->host);
+    dev->transport->query_dev(dev->host, &own);
+    host_dev_unlock(dev->host);
     host_config_give(out, out_bytes, &own, sizeof own);
 }
 
 void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out, size_t out_bytes)
 {
     struct nornic_port_attr own;
-    if (dev->iw) {
-        host_iw_query_port(dev->iw, &own);
-    } else {
-        host_dev_lock(dev->host);
-        roce_dev_query_port(dev->engine, &own);
-        host_dev_unlock(dev->host);
-    }
+    host_dev_lock(dev->host);
+    dev->transport->query_port(dev->host, &own);
+    host_dev_unlock(dev->host);
     host_config_give(out, out_bytes, &own, sizeof own);
 }
 
 int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out)
 {
-    if (dev->iw) {
-        if (index == 0)
-            host_iw_gid(dev->iw, out);
-        return index == 0 ? 0 : -ENOENT;
-    }
     host_dev_lock(dev->host);
-    const struct nornic_gid *gid = roce_dev_gid_get(dev->engine, index);
-    if (gid)
-        *out = *gid;
+    int err = dev->transport->get_gid(dev->host, index, out);
     host_dev_unlock(dev->host);
-    return gid ? 0 : -ENOENT;
+    return err;
 }
 
 int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out)
 {
-    struct nornic_gid gid;
-    int err = -ENOENT;
-    if (!dev->iw) {
-        err = nornic_dev_query_gid(dev, index, &gid);
-        if (!err)
-            *out = gid.addr;
-        return err;
-    }
     host_dev_lock(dev->host);
-    if (index < dev->iw->addr_count) {
-        *out = dev->iw->addrs[index];
-        err = 0;
-    }
+    int err = dev->transport->get_addr(dev->host, index, out);
     host_dev_unlock(dev->host);
     return err;
 }
 
 int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid)
 {
-    if (dev->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
-    int index = roce_dev_gid_add(dev->engine, gid);
+    int index = dev->transport->add_gid(dev->host, gid);
     host_dev_unlock(dev->host);
     return index;
 }
 
 int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index)
 {
-    if (dev->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
-    int err = roce_dev_gid_remove(dev->engine, index, host_now_ns());
+    int err = dev->transport->remove_gid(dev->host, index, host_now_ns());
     host_dev_unlock(dev->host);
     return err;
 }
 
 int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey)
 {
-    if (dev->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
-    int err = roce_dev_pkey_set(dev->engine, index, pkey);
+    int err = dev->transport->set_pkey(dev->host, index, pkey);
     host_dev_unlock(dev->host);
     return err;
 }
 
 int nornic_dev_set_port(struct nornic_dev *dev, bool up)
 {
-    if (dev->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
-    dev->host->is_cut = !up;
-    roce_dev_port_state(dev->engine, up);
+    int err = dev->transport->set_port(dev->host, up);
     host_dev_unlock(dev->host);
-    return 0;
+    return err;
 }
 
 int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey)
 {
-    struct nornic_port_attr attr;
-    if (dev->iw) { /* it has no partitions, and the one entry that verbs show */
-        *pkey = index == 0 ? NORNIC_PKEY_DEFAULT : 0;
-        return index == 0 ? 0 : -EINVAL;
-    }
     host_dev_lock(dev->host);
-    roce_dev_query_port(dev->engine, &attr);
-    int err = index < attr.pkey_table_size ? 0 : -EINVAL;
-    if (!err)
-        *pkey = roce_dev_pkey_get(dev->engine, index);
+    int err = dev->transport->get_pkey(dev->host, index, pkey);
     host_dev_unlock(dev->host);
     return err;
 }
@@ -354,11 +311,8 @@ int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey
 int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                        uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why)
 {
-    if (dev->iw)
-        return net_error_set(why, EOPNOTSUPP, "port %s is a TCP socket: the kernel finds the way",
-                             dev->iw->name);
     if (!dev->has_peer_mac)
-        return host_dev_resolve_from(dev->host, sgid_index, dst, timeout_ns, mac, why);
+        return dev->transport->resolve(dev->host, sgid_index, dst, timeout_ns, mac, why);
     *mac = dev->peer_mac;
     return 0;
 }
@@ -366,25 +320,8 @@ int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct
 void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const char *name, uint64_t value),
                          void *ctx)
 {
-    if (dev->iw) {
-        host_dev_lock(dev->host);
-#define VISIT_IW_COUNTER_(name) visit(ctx, #name, dev->iw->counters.name);
-        HOST_IW_COUNTERS(VISIT_IW_COUNTER_)
-#undef VISIT_IW_COUNTER_
-        host_dev_unlock(dev->host);
-        return;
-    }
     host_dev_lock(dev->host);
-    const struct roce_dev_counters *counters = roce_dev_counters(dev->engine);
-    const uint64_t *values = (const uint64_t *)(const void *)&counters->qps;
-    for (unsigned i = 0; roce_counter_name(i); i++)
-        visit(ctx, roce_counter_name(i), values[i]);
-    for (unsigned v = 0; v < ROCE_RX_VERDICT_COUNT; v++)
-        visit(ctx, roce_verdict_counter_name((enum roce_rx_verdict)v), counters->verdicts[v]);
-    const struct net_port_counters *port = &host_dev_port(dev->host)->counters;
-#define VISIT_PORT_COUNTER_(name) visit(ctx, "port_" #name, port->name);
-    NET_PORT_COUNTERS(VISIT_PORT_COUNTER_)
-#undef VISIT_PORT_COUNTER_
+    dev->transport->visit_counters(dev->host, visit, ctx);
     host_dev_unlock(dev->host);
 }
 
@@ -395,18 +332,11 @@ int nornic_dev_event_fd(const struct nornic_dev *dev)
     return host_dev_event_fd(dev->host);
 }
 
-static struct nornic_qp *qp_of(const struct nornic_dev *dev, const struct host_event *event)
-{
-    if (!event->qp)
-        return NULL;
-    return dev->iw ? ((const struct host_iw_qp *)event->qp)->ctx : roce_qp_ctx(event->qp);
-}
-
-static struct nornic_event event_of(const struct nornic_dev *dev, const struct host_event *event)
+static struct nornic_event event_of(const struct host_event *event)
 {
     return (struct nornic_event){
         .type = event->type,
-        .qp = qp_of(dev, event),
+        .qp = event->qp ? event->qp->ctx : NULL,
         .cq = event->cq ? host_cq_ctx(event->cq) : NULL,
         .srq = event->srq ? rdma_srq_ctx(event->srq) : NULL,
     };
@@ -424,7 +354,7 @@ int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uin
     uint64_t end_ns = host_deadline_ns(timeout_ns);
     int err;
     while (!(err = host_dev_get_event(dev->host, &taken, host_left_ns(end_ns)))) {
-        *event = event_of(dev, &taken);
+        *event = event_of(&taken);
         if (!is_foreign(&taken, event))
             break;
         host_dev_ack_event(dev->host, &taken);
@@ -436,9 +366,7 @@ void nornic_dev_ack_event(struct nornic_dev *dev, const struct nornic_event *eve
 {
     struct host_event taken = {
         .type = event->type,
-        .qp = !event->qp ? NULL
-              : dev->iw  ? (void *)event->qp->iw
-                         : (void *)event->qp->engine,
+        .qp = event->qp ? event->qp->base : NULL,
         .cq = event->cq ? event->cq->engine : NULL,
         .srq = event->srq ? event->srq->engine : NULL,
     };

@@ -219,10 +219,8 @@ uint32_t nornic_mw_rkey(struct nornic_mw *mw)
 
 int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct nornic_ah **out)
 {
-    if (pd->dev->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(pd->dev->host);
-    int err = roce_ah_create(pd->dev->engine, pd->engine, av, out);
+    int err = pd->dev->transport->create_ah(pd->dev->host, pd->engine, av, out);
     host_dev_unlock(pd->dev->host);
     if (!err)
         atomic_fetch_add(&pd->dev->objects[HOST_API_AH], 1);
@@ -232,7 +230,7 @@ int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct no
 int nornic_ah_destroy(struct nornic_pd *pd, struct nornic_ah *ah)
 {
     host_dev_lock(pd->dev->host);
-    int err = roce_ah_destroy(ah);
+    int err = pd->dev->transport->destroy_ah(ah);
     host_dev_unlock(pd->dev->host);
     if (!err)
         atomic_fetch_sub(&pd->dev->objects[HOST_API_AH], 1);
@@ -242,10 +240,8 @@ int nornic_ah_destroy(struct nornic_pd *pd, struct nornic_ah *ah)
 int nornic_av_from_wc(struct nornic_dev *dev, const struct nornic_wc *wc, const void *l3_area,
                       struct nornic_av *av)
 {
-    if (dev->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(dev->host);
-    int err = roce_ah_from_wc(dev->engine, wc, l3_area, av);
+    int err = dev->transport->get_av_back(dev->host, wc, l3_area, av);
     host_dev_unlock(dev->host);
     return err;
 }

@@ -6,17 +6,16 @@
 #include "base/base.h"
 #include "host/api/api.h"
 #include "host/api/config.h"
-#include "host/event/events.h"
 #include "host/dev/dev.h"
 #include "host/dev/random.h"
 #include "net/error.h"
-#include "roce/query.h"
+#include "rdma/queue/qp.h"
 
 /* --- life --- */
 
-static struct roce_qp_config engine_config_of(const struct nornic_qp_config *config, struct nornic_qp *qp)
+static struct host_qp_config engine_config_of(const struct nornic_qp_config *config, struct nornic_qp *qp)
 {
-    return (struct roce_qp_config){
+    return (struct host_qp_config){
         .type = config->type,
         .pd = config->pd ? config->pd->engine : NULL,
         .send_cq = config->send_cq ? config->send_cq->engine : NULL,
@@ -30,35 +29,6 @@ static struct roce_qp_config engine_config_of(const struct nornic_qp_config *con
         .block_multicast_loopback = config->block_multicast_loopback,
         .ctx = qp,
     };
-}
-
-/* IWARP-VERB: connected, one to one, and its receives are its own or an SRQ's. What the other members ask
- * for is RoCE's. 0, -EINVAL or -EOPNOTSUPP. */
-static int create_iw(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp *qp)
-{
-    if (config->type != NORNIC_QPT_RC || config->xrcd || config->reorder_pkts || config->e2e_credits)
-        return -EOPNOTSUPP;
-    if (!config->pd || !config->send_cq || !config->recv_cq)
-        return -EINVAL;
-    const struct iwarp_qp_config engine = {
-        .pd = config->pd->engine,
-        .send_cq = config->send_cq->engine,
-        .recv_cq = config->recv_cq->engine,
-        .srq = config->srq ? config->srq->engine : NULL,
-        .caps = config->caps,
-        .sq_sig_all = config->sq_sig_all,
-        .ctx = qp,
-    };
-    return host_iw_qp_create(dev->iw, &engine, &qp->iw);
-}
-
-static int create_roce(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp *qp)
-{
-    struct roce_qp_config engine = engine_config_of(config, qp);
-    host_dev_lock(dev->host);
-    int err = roce_qp_create(dev->engine, &engine, &qp->engine);
-    host_dev_unlock(dev->host);
-    return err;
 }
 
 /* What the engine takes for granted: everything is of one device. GSI is the CM's. */
@@ -83,7 +53,8 @@ int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *conf
     qp->dev = dev;
     qp->type = own.type;
     qp->ctx = own.ctx;
-    err = dev->iw ? create_iw(dev, &own, qp) : create_roce(dev, &own, qp);
+    const struct host_qp_config engine = engine_config_of(&own, qp);
+    err = dev->transport->create_qp(dev->host, &engine, &qp->base);
     if (err) {
         host_api_free(dev, HOST_API_QP, qp);
         return err;
@@ -96,11 +67,7 @@ int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *conf
 
 int nornic_qp_destroy(struct nornic_qp *qp)
 {
-    int err = 0;
-    if (qp->iw)
-        host_iw_qp_destroy(qp->iw);
-    else
-        err = host_qp_destroy(qp->dev->host, qp->engine);
+    int err = qp->dev->transport->destroy_qp(qp->dev->host, qp->base);
     if (err)
         return err;
     pthread_mutex_destroy(&qp->send_lock);
@@ -129,8 +96,7 @@ static void unlock_all(struct nornic_qp *qp)
 int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask)
 {
     lock_all(qp);
-    int err = qp->iw ? host_iw_qp_modify(qp->iw, attr, mask)
-                     : roce_qp_modify(qp->engine, attr, mask, host_now_ns());
+    int err = qp->dev->transport->modify_qp(qp->base, attr, mask, host_now_ns());
     unlock_all(qp);
     return err;
 }
@@ -138,21 +104,18 @@ int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, ui
 void nornic_qp_query(struct nornic_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps)
 {
     host_dev_lock(qp->dev->host);
-    if (qp->iw)
-        host_iw_qp_query(qp->iw, attr, caps);
-    else
-        roce_qp_query(qp->engine, attr, caps);
+    qp->dev->transport->query_qp(qp->base, attr, caps);
     host_dev_unlock(qp->dev->host);
 }
 
 uint32_t nornic_qp_num(const struct nornic_qp *qp)
 {
-    return qp->iw ? qp->iw->engine->base.qpn : roce_qp_num(qp->engine);
+    return qp->base->qpn;
 }
 
 enum nornic_qp_state nornic_qp_state(const struct nornic_qp *qp)
 {
-    return qp->iw ? rdma_qp_state_now(&qp->iw->engine->base) : roce_qp_state(qp->engine);
+    return rdma_qp_state_now(qp->base);
 }
 
 void *nornic_qp_ctx(const struct nornic_qp *qp)
@@ -162,20 +125,16 @@ void *nornic_qp_ctx(const struct nornic_qp *qp)
 
 int nornic_qp_attach_mcast(struct nornic_qp *qp, const struct nornic_addr *group)
 {
-    if (qp->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(qp->dev->host);
-    int err = roce_qp_attach_mcast(qp->engine, group);
+    int err = qp->dev->transport->attach_mcast(qp->base, group);
     host_dev_unlock(qp->dev->host);
     return err;
 }
 
 int nornic_qp_detach_mcast(struct nornic_qp *qp, const struct nornic_addr *group)
 {
-    if (qp->iw)
-        return -EOPNOTSUPP;
     host_dev_lock(qp->dev->host);
-    int err = roce_qp_detach_mcast(qp->engine, group);
+    int err = qp->dev->transport->detach_mcast(qp->base, group);
     host_dev_unlock(qp->dev->host);
     return err;
 }
@@ -183,50 +142,22 @@ int nornic_qp_detach_mcast(struct nornic_qp *qp, const struct nornic_addr *group
 void nornic_qp_counters(struct nornic_qp *qp, void (*visit)(void *ctx, const char *name, uint64_t value),
                         void *ctx)
 {
-    if (qp->iw) /* the device counts for all of them */
-        return;
     host_dev_lock(qp->dev->host);
-    const uint64_t *values = (const uint64_t *)(const void *)roce_qp_counters(qp->engine);
-    for (unsigned i = 0; roce_counter_name(i); i++)
-        visit(ctx, roce_counter_name(i), values[i]);
+    qp->dev->transport->visit_qp_counters(qp->base, visit, ctx);
     host_dev_unlock(qp->dev->host);
 }
 
 void nornic_qp_outstanding(struct nornic_qp *qp, uint32_t *sends, uint32_t *recvs)
 {
     host_dev_lock(qp->dev->host);
-    if (qp->iw)
-        rdma_qp_outstanding(&qp->iw->engine->base, sends, recvs);
-    else
-        roce_qp_outstanding(qp->engine, sends, recvs);
+    rdma_qp_outstanding(qp->base, sends, recvs);
     host_dev_unlock(qp->dev->host);
-}
-
-static bool peer_of_iw(const struct nornic_qp *qp, struct nornic_addr *addr, uint32_t *qpn)
-{
-    struct nornic_cm_endpoints ends = {0};
-    if (!qp->iw->conn)
-        return false;
-    host_iw_conn_ends(qp->iw->conn, &ends);
-    *addr = ends.remote;
-    *qpn = 0;
-    return !nornic_addr_is_zero(addr);
 }
 
 bool nornic_qp_peer(struct nornic_qp *qp, struct nornic_addr *addr, uint32_t *qpn)
 {
-    struct nornic_qp_attr attr;
-    bool has_peer;
     host_dev_lock(qp->dev->host);
-    if (qp->iw) {
-        has_peer = peer_of_iw(qp, addr, qpn);
-    } else {
-        roce_qp_query(qp->engine, &attr, NULL);
-        *addr = attr.av.dgid;
-        *qpn = attr.dest_qpn;
-        has_peer = qp->type != NORNIC_QPT_UD && attr.state != NORNIC_QPS_RESET &&
-                   attr.state != NORNIC_QPS_INIT && !nornic_addr_is_zero(addr);
-    }
+    bool has_peer = qp->dev->transport->get_qp_peer(qp->base, addr, qpn);
     host_dev_unlock(qp->dev->host);
     return has_peer;
 }
@@ -237,8 +168,7 @@ int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,
                         const struct nornic_send_wr **bad)
 {
     pthread_mutex_lock(&qp->send_lock);
-    int err =
-        qp->iw ? rdma_qp_post_send(&qp->iw->engine->base, wr, bad) : roce_post_send(qp->engine, wr, bad);
+    int err = rdma_qp_post_send(qp->base, wr, bad);
     pthread_mutex_unlock(&qp->send_lock);
     return err;
 }
@@ -246,7 +176,7 @@ int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,
 int nornic_qp_post_send_all(struct nornic_qp *qp, const struct nornic_send_wr *wr)
 {
     pthread_mutex_lock(&qp->send_lock);
-    int err = qp->iw ? rdma_qp_post_send_all(&qp->iw->engine->base, wr) : roce_post_send_all(qp->engine, wr);
+    int err = rdma_qp_post_send_all(qp->base, wr);
     pthread_mutex_unlock(&qp->send_lock);
     return err;
 }
@@ -255,8 +185,7 @@ int nornic_qp_post_recv(struct nornic_qp *qp, const struct nornic_recv_wr *wr,
                         const struct nornic_recv_wr **bad)
 {
     pthread_mutex_lock(&qp->recv_lock);
-    int err =
-        qp->iw ? rdma_qp_post_recv(&qp->iw->engine->base, wr, bad) : roce_post_recv(qp->engine, wr, bad);
+    int err = rdma_qp_post_recv(qp->base, wr, bad);
     pthread_mutex_unlock(&qp->recv_lock);
     return err;
 }
@@ -266,8 +195,7 @@ int nornic_qp_bind_mw(struct nornic_qp *qp, struct nornic_mw *mw, uint64_t wr_id
 {
     pthread_mutex_lock(&mw->lock);
     pthread_mutex_lock(&qp->send_lock);
-    int err = qp->iw ? rdma_qp_bind_mw(&qp->iw->engine->base, mw->engine, wr_id, send_flags, bind)
-                     : roce_bind_mw(qp->engine, mw->engine, wr_id, send_flags, bind);
+    int err = rdma_qp_bind_mw(qp->base, mw->engine, wr_id, send_flags, bind);
     pthread_mutex_unlock(&qp->send_lock);
     pthread_mutex_unlock(&mw->lock);
     return err;
@@ -339,7 +267,7 @@ static int walk_to_rts(struct nornic_qp *qp, struct nornic_qp_attr *attr)
     int err = 0;
     for (unsigned i = 0; i < array_len(steps) && !err; i++) {
         attr->state = (enum nornic_qp_state)(NORNIC_QPS_INIT + i);
-        err = roce_qp_modify(qp->engine, attr, steps[i], host_now_ns());
+        err = qp->dev->transport->modify_qp(qp->base, attr, steps[i], host_now_ns());
     }
     return err;
 }
@@ -349,9 +277,9 @@ int nornic_qp_connect(struct nornic_qp *qp, const struct nornic_endpoint *self,
                       struct nornic_error *why)
 {
     char text[NORNIC_ADDR_STR_SIZE];
-    if (qp->iw)
-        return net_error_set(why, EOPNOTSUPP,
-                             "an iWARP queue pair is connected by the connection manager, over TCP");
+    int err = qp->dev->transport->check_manual_connect(why);
+    if (err)
+        return err;
     int sgid_index = find_gid(qp->dev, &self->addr);
     if (sgid_index < 0)
         return net_error_set(why, EINVAL, "%s is no address of the device",
@@ -360,8 +288,7 @@ int nornic_qp_connect(struct nornic_qp *qp, const struct nornic_endpoint *self,
         return net_error_set(why, EINVAL, "only RC and UC queue pairs are connected");
     struct nornic_qp_attr attr = attr_to(self, peer, access);
     attr.av.sgid_index = (uint8_t)sgid_index;
-    int err =
-        nornic_dev_resolve(qp->dev, (unsigned)sgid_index, &peer->addr, timeout_ns, &attr.av.dst_mac, why);
+    err = nornic_dev_resolve(qp->dev, (unsigned)sgid_index, &peer->addr, timeout_ns, &attr.av.dst_mac, why);
     if (err)
         return err;
     struct nornic_port_attr port;

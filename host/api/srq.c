@@ -99,7 +99,7 @@ void *nornic_srq_ctx(const struct nornic_srq *srq)
 
 int nornic_xrcd_create(struct nornic_dev *dev, struct nornic_xrcd **out)
 {
-    if (dev->iw)
+    if (!dev->transport->has_xrc)
         return -EOPNOTSUPP;
     struct nornic_xrcd *xrcd = host_api_new(dev, HOST_API_XRCD, sizeof *xrcd);
     if (!xrcd)

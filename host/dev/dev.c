@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A device: an engine on a port, with a lock, a doorbell and, unless the caller drives it, a thread. */
+/* A device: a transport with a lock, a doorbell and, unless the caller drives it, a thread. */
 #include "host/dev/dev.h"
 
 #include <assert.h>
@@ -10,122 +10,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "host/iwarp/iwarp.h"
-#include "host/roce/multicast.h"
-#include "host/dev/random.h"
-#include "net/kernel/multicast.h"
-#include "roce/wire.h"
-
-static void forward_trace(void *ctx, const struct roce_trace *event)
-{
-    struct host_dev *dev = ctx;
-    dev->trace(dev->trace_ctx, event);
-}
-
-static void queue_event(void *ctx, const struct roce_event *event)
-{
-    struct host_dev *dev = ctx;
-    host_dev_assert_held(dev);
-    if (event->type == NORNIC_EVENT_COMM_EST && dev->client)
-        dev->client->ops->comm_est(dev->client, event->qp);
-    const struct host_event own = {.type = event->type, .qp = event->qp, .cq = event->cq, .srq = event->srq};
-    host_event_queue_push(&dev->events, &own);
-}
-
-/* roce_dev_config.qp_gone: events name the QP, and so may the CM. */
-static void forget_qp(void *ctx, const struct roce_qp *qp)
-{
-    struct host_dev *dev = ctx;
-    host_dev_assert_held(dev);
-    host_event_queue_forget(&dev->events, qp);
-    if (dev->client)
-        dev->client->ops->qp_gone(dev->client, qp);
-}
-
-/* roce_dev_config.mcast. Packets to groups all bear one number. */
-static int follow_group(void *ctx, const struct nornic_addr *group, bool join)
-{
-    struct host_dev *dev = ctx;
-    host_dev_assert_held(dev);
-    int err = 0;
-    if (join)
-        err = host_multicast_join(dev, group, NULL);
-    else
-        host_multicast_leave(dev, group);
-    if (err)
-        return err;
-    dev->groups += join ? 1 : -1;
-    net_port_steer(dev->port, ROCE_MULTICAST_QPN, dev->groups ? NET_STEER_LIMITED : NET_STEER_NOBODY, NULL);
-    return 0;
-}
-
-/* roce_dev_config.reach. QP 1 is known to everybody and sends little. */
-static void steer(void *ctx, uint32_t qpn, enum roce_reach reach, const struct nornic_addr *peer)
-{
-    struct host_dev *dev = ctx;
-    static const enum net_steer whose[] = {
-        [ROCE_REACH_NOBODY] = NET_STEER_NOBODY,
-        [ROCE_REACH_PEER] = NET_STEER_PEER,
-        [ROCE_REACH_ANYBODY] = NET_STEER_ANYBODY,
-    };
-    host_dev_assert_held(dev);
-    bool is_limited = qpn == ROCE_GSI_QPN && reach == ROCE_REACH_ANYBODY;
-    net_port_steer(dev->port, qpn, is_limited ? NET_STEER_LIMITED : whose[reach], peer);
-}
-
-static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
-{
-    struct roce_dev_config config = {
-        .random = host_random,
-        .port_mtu_bytes = dev->port->limits.mtu_bytes,
-        .first_qpn = wanted->first_qpn,
-        .window_pkts = wanted->window_pkts,
-        .answer_bytes = dev->port->limits.rx_room_bytes / 2,
-        .num_pkeys = wanted->num_pkeys,
-        .selective = true,
-        .roce_v1 = wanted->roce_v1,
-        .udp_socket = dev->port->limits.is_udp_socket,
-        .shared_addrs = net_port_share(dev->port) != NULL,
-        .cc = wanted->cc,
-        .doorbell = host_dev_doorbell,
-        .event = queue_event,
-        .qp_gone = forget_qp,
-        .mcast = follow_group,
-        .reach = steer,
-        .trace = dev->trace ? forward_trace : NULL,
-        .trace_parse_tx = dev->trace != NULL,
-        .ctx = dev,
-    };
-    return roce_dev_create(&config, &dev->engine);
-}
-
-/* Where it is a value that the engine does not take, which. */
-static int explain_failure(const struct host_dev_config *config, int err, struct nornic_error *why)
-{
-    if (err != -EINVAL)
-        return net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
-    if (config->num_pkeys > NORNIC_PKEY_MAX)
-        return net_error_set(why, EINVAL, "num_pkeys %u is too large: at most %u", config->num_pkeys,
-                             NORNIC_PKEY_MAX);
-    if (config->window_pkts >= 1u << 23)
-        return net_error_set(why, EINVAL, "window_pkts %u is too large: at most %u", config->window_pkts,
-                             (1u << 23) - 1);
-    return net_error_set(why, EINVAL,
-                         "the device's config has a value out of its range: first_qpn %u (17, or more, with "
-                         "room below %u for the queue pairs)%s",
-                         config->first_qpn, ROCE_MULTICAST_QPN,
-                         config->cc.on ? ", or one of cc_config, whose header says the ranges" : "");
-}
+#include "host/transport.h"
 
 /* --- life --- */
 
-struct host_dev *host_dev_new(const struct host_drive *drive, int *err)
+struct host_dev *host_dev_new(const struct host_transport *transport, int *err)
 {
     struct host_dev *dev = calloc(1, sizeof *dev);
     *err = -ENOMEM;
     if (!dev)
         return NULL;
-    dev->drive = drive;
+    dev->transport = transport;
+    dev->drive = transport->drive;
     dev->planned_ns = NET_TIME_NONE;
     dev->claims_fd = -1;
     host_lock_init(&dev->lock);
@@ -172,40 +68,6 @@ void host_dev_free(struct host_dev *dev)
     free(dev);
 }
 
-int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
-                       struct nornic_error *why)
-{
-    struct net_port *capture;
-    int err = host_port_wrap(&port, &capture, config, why);
-    if (err)
-        return err;
-    struct host_dev *dev = host_dev_new(&host_drive_frames, &err);
-    if (!dev)
-        goto close_port;
-    dev->port = port;
-    dev->capture = capture;
-    dev->trace = config->trace;
-    dev->trace_ctx = config->trace_ctx;
-    err = create_engine(dev, config);
-    if (err)
-        goto free_dev;
-    net_port_steer(port, 0, NET_STEER_NOBODY,
-                   NULL); /* from now on the port is for queue pairs that there are */
-    err = config->no_thread ? 0 : host_dev_thread_start(dev);
-    if (err)
-        goto destroy_engine;
-    *out = dev;
-    return 0;
-
-destroy_engine:
-    roce_dev_destroy(dev->engine);
-free_dev:
-    host_dev_free(dev);
-close_port:
-    net_port_close(port);
-    return explain_failure(config, err, why);
-}
-
 /* Without a CM, and QPs, PDs and XRC domains: 0; else -EBUSY with a sentence that counts them. */
 static int check_unused(struct host_dev *dev, struct nornic_error *why)
 {
@@ -231,10 +93,6 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
     if (err)
         return err;
     host_dev_thread_stop(dev);
-    if (dev->gids)
-        host_gids_close(dev->gids);
-    if (dev->multicast)
-        net_multicast_close(dev->multicast);
     dev->drive->close(dev);
     host_dev_free(dev);
     return 0;
@@ -242,8 +100,7 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
 
 void host_dev_see_off(struct host_dev *dev, uint64_t limit_ns)
 {
-    if (dev->iw)
-        host_iw_see_off(dev->iw, limit_ns);
+    dev->transport->see_off(dev, limit_ns);
 }
 
 bool host_dev_notice(struct host_dev *dev, struct nornic_error *out)
@@ -269,10 +126,10 @@ struct net_port *host_dev_port(struct host_dev *dev)
 
 const char *host_dev_port_name(const struct host_dev *dev)
 {
-    return dev->iw ? dev->iw->name : dev->port->name;
+    return dev->transport->get_port_name(dev);
 }
 
 const char *host_dev_port_mode(const struct host_dev *dev)
 {
-    return dev->iw ? "tcp" : dev->port->mode;
+    return dev->transport->get_port_mode(dev);
 }

@@ -16,6 +16,7 @@
 
 struct host_dev;
 struct host_iw;
+struct host_transport;
 
 /* What a device's rounds drive: an engine over what carries it. All calls are made under the device's
  * lock. */
@@ -63,7 +64,8 @@ struct host_dev_client_ops {
 };
 
 struct host_dev {
-    const struct host_drive *drive;
+    const struct host_transport *transport;
+    const struct host_drive *drive; /* the transport's */
     struct host_iw *iw; /* iWARP over TCP; then there is no port, no engine of RoCE, and nothing of theirs */
     struct net_port *port;    /* the outermost of the wrapped ports */
     struct net_port *capture; /* the one among them that writes the capture, or NULL */
@@ -118,8 +120,9 @@ static inline void host_dev_assert_held(const struct host_dev *dev)
 /* RoCE over a port of frames: frames.c. */
 extern const struct host_drive host_drive_frames;
 
-/* A device that drives nothing yet: lock, doorbell, events, sources. NULL: `*err` is -errno. */
-struct host_dev *host_dev_new(const struct host_drive *drive, int *err);
+/* Makes a device of `transport` that drives nothing yet: lock, doorbell, events, sources. NULL: `*err` is
+ * -errno. */
+struct host_dev *host_dev_new(const struct host_transport *transport, int *err);
 /* Nothing drives it any more. */
 void host_dev_free(struct host_dev *dev);
 

@@ -27,7 +27,7 @@ static struct record *record_of(struct host_ack_event *event)
 /* NULL: the event is about the device. */
 static const void *object_of(const struct host_event *event)
 {
-    return event->qp ? event->qp : event->cq ? (void *)event->cq : (void *)event->srq;
+    return event->qp ? (const void *)event->qp : event->cq ? (void *)event->cq : (void *)event->srq;
 }
 
 /* --- the table of objects; all under the lock --- */

@@ -3,6 +3,7 @@
 
 #include "host/dev/dev.h"
 #include "rdma/srq.h"
+#include "roce/base.h"
 
 int host_dev_event_fd(const struct host_dev *dev)
 {
@@ -22,7 +23,7 @@ void host_dev_ack_event(struct host_dev *dev, const struct host_event *event)
 int host_qp_destroy(struct host_dev *dev, struct roce_qp *qp)
 {
     struct host_event_closing closing;
-    host_event_queue_close(&dev->events, &closing, qp);
+    host_event_queue_close(&dev->events, &closing, roce_qp_base(qp));
     host_dev_lock(dev);
     int err = roce_qp_destroy(qp);
     host_event_queue_closed(&dev->events, &closing, !err);

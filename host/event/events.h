@@ -8,12 +8,14 @@
 
 #include "host/host.h"
 
-/* What it is about is named by one of the members; the others are NULL. */
+struct rdma_qp;
+
+/* One of the members names the object of the event; the others are NULL. */
 struct host_event {
     enum nornic_event_type type;
-    const void *qp;       /* the queue pair of the device's transport: struct roce_qp, struct host_iw_qp */
-    struct rdma_cq *cq;   /* CQ_ERR */
-    struct rdma_srq *srq; /* SRQ_ERR, SRQ_LIMIT_REACHED */
+    const struct rdma_qp *qp; /* the neutral half of the queue pair */
+    struct rdma_cq *cq;       /* CQ_ERR */
+    struct rdma_srq *srq;     /* SRQ_ERR, SRQ_LIMIT_REACHED */
 };
 
 /* A descriptor that polls readable (POLLIN) while events wait; the device's. */

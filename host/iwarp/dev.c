@@ -12,11 +12,8 @@
 #include "host/iwarp/iwarp.h"
 #include "host/dev/random.h"
 #include "rdma/event.h"
-#include "rdma/srq.h"
 
-#define MAX_MR        65536u
-#define MAX_MSG_BYTES NORNIC_MAX_MSG_BYTES
-#define LOOKS_A_SET   16u /* at one connection */
+#define LOOKS_A_SET 16u /* at one connection */
 
 /* --- rounds --- */
 
@@ -25,7 +22,7 @@ static void end_failing(struct host_iw *iw)
 {
     struct rdma_qp *base;
     while ((base = rdma_domain_take_failing(iw->domain))) {
-        const struct host_iw_qp *qp = base->ctx;
+        const struct host_iw_qp *qp = host_iw_qp_of(base);
         iwarp_qp_overflowed(qp->engine);
         if (!qp->conn)
             continue;
@@ -34,8 +31,9 @@ static void end_failing(struct host_iw *iw)
     }
 }
 
-/* What has come. Who looks again and again would pay two calls for a message: one to ask whose it is, one to
- * read it. So the only connection is asked itself, and every so often the set, which knows of new ones. */
+/* Looks for octets that have come. A caller that polls would pay two calls for a message: one to ask for
+ * its socket, one to read it. So the only connection is asked itself, and every so often the set, which
+ * knows of new ones. */
 static bool look(struct host_iw *iw)
 {
     struct host_iw_conn *only = iw->conn_count == 1 ? TAILQ_FIRST(&iw->conns) : NULL;
@@ -168,7 +166,7 @@ static void on_change(void *ctx, const struct net_watch_change *change)
 }
 
 /* The addresses of the interface as they are now; or the one that the port names, which is the program's word
- * where the kernel does not list it (127.0.0.2). */
+ * if the kernel does not list it (127.0.0.2). */
 static void list_addrs(struct host_iw *iw)
 {
     unsigned count;
@@ -197,8 +195,7 @@ static void on_news(struct host_source *source, uint64_t now_ns)
 static void on_event(void *ctx, const struct rdma_event *event)
 {
     struct host_iw *iw = ctx;
-    const struct host_event own = {
-        .type = event->type, .qp = event->qp ? event->qp->ctx : NULL, .cq = event->cq, .srq = event->srq};
+    const struct host_event own = {.type = event->type, .qp = event->qp, .cq = event->cq, .srq = event->srq};
     host_dev_assert_held(iw->dev);
     host_event_queue_push(&iw->dev->events, &own);
 }
@@ -218,7 +215,7 @@ static void free_iw(struct host_iw *iw)
     free(iw);
 }
 
-/* Connections whose ids and queue pairs are gone may still wait for their peers. */
+/* Connections may still wait for their peers after their ids and queue pairs are gone. */
 static void close_iw(struct host_dev *dev)
 {
     struct host_iw *iw = dev->iw;
@@ -234,7 +231,7 @@ static void close_iw(struct host_dev *dev)
     free_iw(iw);
 }
 
-static const struct host_drive drive = {
+const struct host_drive host_iw_drive = {
     .take_in = take_in,
     .send = send_out,
     .has_to_send = has_to_send,
@@ -255,7 +252,7 @@ static int make_parts(struct host_iw *iw)
         return -ENOMEM;
     err = rdma_timers_init(&iw->timers, &rdma_mem_libc, HOST_IW_MAX_CONNS + 1);
     if (!err)
-        err = rdma_domain_create(&rdma_mem_libc, &host_random, MAX_MR, &iw->domain);
+        err = rdma_domain_create(&rdma_mem_libc, &host_random, HOST_IW_MAX_MR, &iw->domain);
     if (!err)
         rdma_domain_on_event(iw->domain, on_event, iw);
     return err;
@@ -336,7 +333,7 @@ static int add_wakers(struct host_iw *iw)
     return err ? err : host_iw_set_add(&iw->set, &iw->sources, EPOLLIN);
 }
 
-/* What is told of the interface from now on. */
+/* Follows the changes of the interface from now on. */
 static int follow_interface(struct host_iw *iw, struct nornic_error *why)
 {
     int err = net_watch_open(iw->interface.index, &iw->watch, why);
@@ -361,8 +358,8 @@ static int follow_interface(struct host_iw *iw, struct nornic_error *why)
     return 0;
 }
 
-int host_iw_open(const struct host_dev_config *config, const struct host_port_name *name,
-                 struct host_dev **out, struct nornic_error *why)
+int host_iw_open(const struct host_transport *transport, const struct host_dev_config *config,
+                 const struct host_port_name *name, struct host_dev **out, struct nornic_error *why)
 {
     int err = check_config(config, why);
     if (err)
@@ -377,7 +374,7 @@ int host_iw_open(const struct host_dev_config *config, const struct host_port_na
     }
     err = make_parts(iw);
     if (!err)
-        iw->dev = host_dev_new(&drive, &err);
+        iw->dev = host_dev_new(transport, &err);
     if (err || !iw->dev) {
         free_iw(iw);
         return net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
@@ -400,51 +397,4 @@ int host_iw_open(const struct host_dev_config *config, const struct host_port_na
     }
     *out = iw->dev;
     return 0;
-}
-
-/* --- what it is --- */
-
-void host_iw_query(struct host_iw *iw, struct nornic_dev_attr *out)
-{
-    *out = (struct nornic_dev_attr){
-        .cap_flags = NORNIC_CAP_CURR_QP_STATE_MOD | NORNIC_CAP_SRQ_RESIZE | NORNIC_CAP_MEM_WINDOW |
-                     NORNIC_CAP_MEM_MGT_EXTENSIONS | NORNIC_CAP_MEM_WINDOW_TYPE_2B,
-        .atomic_cap = iw->config.no_extensions ? NORNIC_ATOMIC_NONE : NORNIC_ATOMIC_HCA,
-        .masked_atomic_cap = iw->config.no_extensions ? NORNIC_ATOMIC_NONE : NORNIC_ATOMIC_HCA,
-        .max_qp = HOST_IW_MAX_QP,
-        .max_mr = MAX_MR,
-        .max_qp_wr = NORNIC_MAX_WR,
-        .max_sge = NORNIC_MAX_SGE,
-        .max_inline_bytes = NORNIC_MAX_INLINE_BYTES,
-        .max_cqe = RDMA_CQ_MAX_CAPACITY,
-        .max_srq_wr = RDMA_SRQ_MAX_WR,
-        .max_qp_rd_atomic = HOST_IW_MAX_DEPTH,
-        .max_qp_init_rd_atomic = HOST_IW_MAX_DEPTH,
-        .max_pkeys = 1,
-        .transport = NORNIC_TRANSPORT_IWARP,
-        .node_type = NORNIC_NODE_RNIC,
-    };
-}
-
-void host_iw_query_port(struct host_iw *iw, struct nornic_port_attr *out)
-{
-    host_dev_lock(iw->dev);
-    *out = (struct nornic_port_attr){
-        .is_up = iw->interface.is_running,
-        .cap_flags = NORNIC_PORT_CAP_CM,
-        .max_mtu = NORNIC_MTU_4096,
-        .active_mtu = nornic_mtu_for_port(iw->interface.mtu_bytes),
-        .max_msg_bytes = MAX_MSG_BYTES,
-        .gid_table_size = 1,
-        .pkey_table_size = 1,
-    };
-    host_dev_unlock(iw->dev);
-}
-
-void host_iw_gid(struct host_iw *iw, struct nornic_gid *out)
-{
-    host_dev_lock(iw->dev);
-    *out = (struct nornic_gid){.mac = iw->interface.mac};
-    host_dev_unlock(iw->dev);
-    memcpy(out->addr.b, out->mac.b, sizeof out->mac.b);
 }

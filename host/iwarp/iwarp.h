@@ -4,9 +4,9 @@
  * connection manager (host/iwarp/cm/cm.h) makes the connections, and gives each a queue pair.
  *
  *     socket readable, writable --> a connection is active --> octets in, octets out (iw_conn.c)
- *     a post, a deadline ---------^                            what has changed: news for the CM
+ *     a post, a deadline ---------^                            changes: news for the CM
  *
- * Everything here is under the device's lock, but for what says otherwise. Internal to host/. */
+ * Everything here is under the device's lock, unless its comment says otherwise. Internal to host/. */
 #ifndef NORNIC_HOST_IW_H
 #define NORNIC_HOST_IW_H
 
@@ -21,6 +21,7 @@
 #include "rdma/timer.h"
 
 #define HOST_IW_MAX_QP     16384u
+#define HOST_IW_MAX_MR     65536u
 #define HOST_IW_MAX_CONNS  (2 * HOST_IW_MAX_QP) /* with those that have no queue pair yet, or no more */
 #define HOST_IW_MAX_DEPTH  128u                 /* READs and atomics of a queue pair, each way */
 #define HOST_IW_MAX_ADDRS  NORNIC_GID_MAX
@@ -39,17 +40,16 @@ struct host_iw_fd {
 /* That set: iw_set.c. */
 struct host_iw_set {
     int fd;                       /* epoll */
-    struct host_iw_place *places; /* whose events are whose */
+    struct host_iw_place *places; /* the socket of each event */
     uint32_t place_count, first_free;
-    bool was_told; /* a sleeper has told what there was: the next round need not ask */
+    bool was_told; /* a sleeper has told the sockets: the next round need not ask */
 };
 
-/* What the kernel is to do for a connection. All zero: as it does by itself. */
+/* Options of TCP for a connection. All zero: the kernel's own choice. */
 struct host_iw_tcp_options {
     bool has_traffic_class;
-    uint8_t traffic_class; /* of what leaves: IPv6's, IPv4's type of service, but for its ECN bits */
-    uint32_t
-        user_timeout_ms; /* how long what was sent may be unacknowledged (RFC 5482); 0: TCP's own limit */
+    uint8_t traffic_class; /* of packets that leave: IPv6's, IPv4's type of service, but for its ECN bits */
+    uint32_t user_timeout_ms; /* how long data may be unacknowledged (RFC 5482); 0: TCP's own limit */
 };
 
 enum host_iw_tcp { HOST_IW_CONNECTING, HOST_IW_OPEN, HOST_IW_CLOSED };
@@ -66,7 +66,7 @@ struct host_iw_conn {
     bool has_fin;             /* of the peer */
     bool is_shut;             /* our half has ended */
     bool is_port_named;       /* by the program: another one of the id would come from the same */
-    unsigned look;            /* what the CM was last told of */
+    unsigned look;            /* the state that the CM was told last */
     bool ends_are_known;      /* the CM's: it has asked the kernel for them */
     struct host_iw_qp *qp;    /* NULL: a responder's set-up, before there is one; or it is gone */
     struct iwarp_setup setup; /* of such a one */
@@ -85,17 +85,22 @@ struct host_iw_qp {
     struct iwarp_qp *engine;
     struct host_iw *iw;
     struct host_iw_conn *conn; /* or NULL */
-    void *ctx;                 /* the program's */
     /* Posts: any thread. */
     struct host_iw_qp *next_posted;
     atomic_bool is_posted; /* it is on the list of those */
     TAILQ_ENTRY(host_iw_qp) of_all;
 };
 
+/* The queue pair around its neutral half `base`, which must be one of iWARP. */
+static inline struct host_iw_qp *host_iw_qp_of(const struct rdma_qp *base)
+{
+    return iwarp_qp_of((struct rdma_qp *)base)->owner;
+}
+
 TAILQ_HEAD(host_iw_qps, host_iw_qp);
 TAILQ_HEAD(host_iw_partings, host_iw_parting);
 
-/* What a device of this kind counts: X(name). */
+/* The counters of an iWARP device: X(name). */
 #define HOST_IW_COUNTERS(X) \
     X(rx_bytes)             \
     X(tx_bytes)             \
@@ -124,9 +129,9 @@ struct host_iw {
     struct net_watch *watch;
     struct host_source news; /* of `watch` */
     struct host_iw_set set;
-    unsigned looks;                         /* for what has come */
+    unsigned looks;                         /* for octets that have come */
     struct host_iw_fd bell, timer, sources; /* the device's, in `set`: they end sleeps */
-    uint8_t *rx;                            /* what is read, between the socket and the engine */
+    uint8_t *rx;                            /* octets between the socket and the engine */
     struct host_iw_conns conns, active, changed;
     unsigned conn_count;
     struct host_iw_qps qps;
@@ -142,36 +147,32 @@ struct host_iw {
 
 /* --- the device: iw_dev.c --- */
 
-/* Opens a device on "iwarp:ADDRESS", "iwarp:ADDRESS%IFACE" or "iwarp:IFACE", as `name` has it. 0 or -errno
- * with a sentence. */
-int host_iw_open(const struct host_dev_config *config, const struct host_port_name *name,
-                 struct host_dev **out, struct nornic_error *why);
+/* Opens a device of `transport` on "iwarp:ADDRESS", "iwarp:ADDRESS%IFACE" or "iwarp:IFACE", as `name` has
+ * it. 0 or -errno with a sentence. */
+int host_iw_open(const struct host_transport *transport, const struct host_dev_config *config,
+                 const struct host_port_name *name, struct host_dev **out, struct nornic_error *why);
+/* Its part of the rounds. */
+extern const struct host_drive host_iw_drive;
 
 /* Whether `addr` is one of the device's; and the one to connect from to `dst`, by the kernel's routes
- * where there is the choice: 0, -EADDRNOTAVAIL, or -EHOSTUNREACH. The latter is called without the lock. */
+ * if there is a choice: 0, -EADDRNOTAVAIL, or -EHOSTUNREACH. The latter is called without the lock. */
 bool host_iw_has_addr(const struct host_iw *iw, const struct nornic_addr *addr);
 int host_iw_source(struct host_iw *iw, const struct nornic_addr *dst, struct nornic_addr *out);
-
-/* What the device offers, its port now, and its one GID: the MAC of the interface, then zeros (node type
- * RNIC). They take the lock. */
-void host_iw_query(struct host_iw *iw, struct nornic_dev_attr *out);
-void host_iw_query_port(struct host_iw *iw, struct nornic_port_attr *out);
-void host_iw_gid(struct host_iw *iw, struct nornic_gid *out);
 
 /* --- the epoll set: iw_set.c --- */
 
 /* 0 or -errno. */
 int host_iw_set_init(struct host_iw_set *set);
 void host_iw_set_deinit(struct host_iw_set *set);
-/* `events` of epoll. 0 or -errno. The socket stays where it is until it is closed. */
+/* `events` of epoll. 0 or -errno. The socket stays at its address until it is closed. */
 int host_iw_set_add(struct host_iw_set *set, struct host_iw_fd *socket, uint32_t events);
 /* Takes a socket out of the set, and closes it. close() alone is not enough: a child of the program may have
- * a copy of the descriptor, and what epoll knows is told of until all are closed. */
+ * a copy of the descriptor, and epoll reports events until all copies are closed. */
 void host_iw_set_close(struct host_iw_set *set, struct host_iw_fd *socket);
-/* Makes a socket that is in the set another one's: what happens to it from now on `to` is told, whose `ready`
- * is filled in. `from` has none any more. */
+/* Moves a socket of the set from `from` to `to`, of which `ready` is filled in: `to` gets its events from now
+ * on. `from` has none any more. */
 void host_iw_set_move(struct host_iw_set *set, struct host_iw_fd *from, struct host_iw_fd *to);
-/* What has happened: each socket is told. Whether there is something to do. */
+/* Tells each socket its events. Whether there is something to do. */
 bool host_iw_set_look(struct host_iw_set *set);
 /* The same after a sleep, which ends when something happens, or after `timeout_ns`. Called without the
  * lock. */
@@ -183,7 +184,7 @@ void host_iw_set_sleep(struct host_iw_set *set, struct host_dev *dev, uint64_t t
  * memory, or as many as there may be; then it is closed. */
 struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connecting, uint64_t end_ns);
 
-/* Sets them for a socket of TCP, connected or to be, which goes without what the kernel refuses. */
+/* Sets them for a socket of TCP, connected or to be. Options that the kernel refuses are left out. */
 void host_iw_set_tcp(int fd, const struct host_iw_tcp_options *options);
 
 /* It has something to do. */
@@ -196,17 +197,17 @@ bool host_iw_conn_receive(struct host_iw_conn *conn, uint64_t now_ns);
 bool host_iw_conn_send(struct host_iw_conn *conn, uint64_t now_ns);
 /* Its timer fired. */
 void host_iw_conn_expire(struct host_iw_conn *conn, uint64_t now_ns);
-/* After each step of its engine that was made elsewhere: does with TCP what the engine wants, sets the
- * timer. */
+/* After each step of its engine that was made by another caller: treats TCP as the engine wants, and sets
+ * the timer. */
 void host_iw_conn_settle(struct host_iw_conn *conn);
 /* One that has ended: it is news again at that time. */
 void host_iw_conn_recall(struct host_iw_conn *conn, uint64_t due_ns);
-/* Ends it at once; with a reset, or in the order of TCP: where the peer's FIN is still to come behind ours,
+/* Ends it at once; with a reset, or in the order of TCP: if the peer's FIN is still to come after ours,
  * its socket parts (host_iw_part()). */
 void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err);
 /* Its addresses and TCP ports, as the kernel says. */
 void host_iw_conn_ends(const struct host_iw_conn *conn, struct nornic_cm_endpoints *out);
-/* The next whose state has changed since the last call about it, or NULL. */
+/* The next connection with a change of state since the last call about it, or NULL. */
 struct host_iw_conn *host_iw_take_news(struct host_iw *iw);
 /* Frees it if it is closed and nobody's. The caller has it no longer. */
 void host_iw_conn_release(struct host_iw_conn *conn);
@@ -216,14 +217,14 @@ void host_iw_conn_release(struct host_iw_conn *conn);
 void host_iw_part_init(struct host_iw *iw);
 /* Closes them all, whatever the peers have got. */
 void host_iw_part_deinit(struct host_iw *iw);
-/* Takes over a socket of the set, whose sending half is shut down: it is read, and closed when the peer's FIN
+/* Takes over a socket of the set with its sending half shut down: it is read, and closed when the peer's FIN
  * has come, or IWARP_CLOSE_WAIT_NS have passed without it and with nothing more acknowledged. False: no
  * memory, and nothing has changed. */
 bool host_iw_part(struct host_iw *iw, struct host_iw_fd *socket);
 /* Reads those that have something. Whether there were any. */
 bool host_iw_part_round(struct host_iw *iw);
 /* Waits until the peers' TCP has acknowledged all that was sent on streams that this side has ended,
- * `limit_ns` at most. Called without the lock, by who ends the device, or the process. */
+ * `limit_ns` at most. Called without the lock, at the end of the device or of the process. */
 void host_iw_see_off(struct host_iw *iw, uint64_t limit_ns);
 
 /* --- queue pairs: iw_qp.c --- */

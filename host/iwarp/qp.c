@@ -30,7 +30,7 @@ static uint32_t next_qpn(struct host_iw *iw)
 /* Any thread: the first post since the last round, or one of many. */
 static void on_posted(struct rdma_qp *base)
 {
-    struct host_iw_qp *qp = base->ctx;
+    struct host_iw_qp *qp = host_iw_qp_of(base);
     if (atomic_exchange(&qp->is_posted, true))
         return;
     struct host_iw_qp *first = atomic_load(&qp->iw->posted);
@@ -65,7 +65,6 @@ int host_iw_qp_create(struct host_iw *iw, const struct iwarp_qp_config *config, 
     if (!qp)
         return -ENOMEM;
     qp->iw = iw;
-    qp->ctx = config->ctx;
     struct iwarp_qp_config own = *config;
     own.mem = &rdma_mem_libc;
     own.domain = iw->domain;
@@ -73,7 +72,7 @@ int host_iw_qp_create(struct host_iw *iw, const struct iwarp_qp_config *config, 
     own.no_extensions = iw->config.no_extensions;
     own.sends_extensions = !iw->config.no_extensions;
     own.posted = on_posted;
-    own.ctx = qp;
+    own.owner = qp;
     host_dev_lock(iw->dev);
     int err = iw->qp_count < HOST_IW_MAX_QP ? 0 : -ENOSPC;
     own.qpn = err ? 0 : next_qpn(iw);
@@ -113,7 +112,7 @@ void host_iw_qp_destroy(struct host_iw_qp *qp)
 {
     struct host_iw *iw = qp->iw;
     struct host_event_closing closing;
-    host_event_queue_close(&iw->dev->events, &closing, qp);
+    host_event_queue_close(&iw->dev->events, &closing, &qp->engine->base);
     host_dev_lock(iw->dev);
     host_iw_take_posted(iw, host_now_ns()); /* so that it is not on that list */
     if (qp->conn)

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "host/dev/dev.h"
+#include "net/kernel/multicast.h"
 
 /* Bursts in one round, so that a long send queue does not keep received acknowledgements waiting. */
 #define TX_BURSTS_PER_ROUND 4
@@ -104,6 +105,10 @@ static void get_use(const struct host_dev *dev, struct roce_dev_use *use)
 
 static void close_engine(struct host_dev *dev)
 {
+    if (dev->gids)
+        host_gids_close(dev->gids);
+    if (dev->multicast)
+        net_multicast_close(dev->multicast);
     int err = roce_dev_destroy(dev->engine);
     assert(!err && "nobody makes objects of a device that is being closed");
     (void)err;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening a device on an interface: the port and the GIDs. */
-#include "host/dev/dev.h"
+#include "host/roce/dev.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "host/iwarp/iwarp.h"
+#include "host/dev/dev.h"
 #include "host/port/open.h"
 #include "host/dev/random.h"
 #include "net/kernel/claim.h"
@@ -77,12 +77,11 @@ static uint32_t draw_first_qpn(const struct net_port *port)
                  : roce_draw_first_qpn(&host_random, 0, 0, 0);
 }
 
-int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
+int host_roce_open(const struct host_transport *transport, const struct host_dev_config *config,
+                   const struct host_port_name *name, struct host_dev **out, struct nornic_error *why)
 {
     struct host_port opened;
-    struct host_port_name name;
-    if (host_port_parse(config->port, &name, why) == 0 && name.kind == HOST_PORT_IWARP)
-        return host_iw_open(config, &name, out, why);
+    (void)name; /* host_port_open() reads `config->port` */
     int err = host_port_open(config->port, config->roce_v1, config->first_qpn, &opened, why);
     if (err)
         return err;
@@ -106,7 +105,7 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
         own.window_pkts = window_for(opened.port);
     if (own.first_qpn == 0)
         own.first_qpn = draw_first_qpn(opened.port);
-    err = host_dev_create_on(opened.port, &own, out, why);
+    err = host_roce_create_on(transport, opened.port, &own, out, why);
     if (err)
         return err;
     (*out)->ifindex = interface->index;

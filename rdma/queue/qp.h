@@ -2,7 +2,8 @@
 /* The half of a queue pair that is the same on every transport: its queues and where their data lies, posts,
  * completions, what it does without a peer, its CQs and their overflow, its events. A transport embeds struct
  * rdma_qp in its own queue pair, fills in an ops table, and takes from the send queue what it is to send.
- * What goes over the wire, and what comes from there, is the transport's affair. Inside the engine only. */
+ * What goes over the wire, and what comes from there, is the transport's affair. For the engines, and for
+ * host/, which posts. */
 #ifndef NORNIC_RDMA_QP_H
 #define NORNIC_RDMA_QP_H
 

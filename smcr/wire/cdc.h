@@ -29,7 +29,7 @@
     F(resv5, 203, 5, uint8_t, NULL)               \
     B(resv144, 208, 144)
 NET_HEADER(smcr_cdc, SMCR_MSG_BYTES, SMCR_CDC_FIELDS);
-/* An RDMA write of so many is, with its RETH, as long a packet as a message: smcr/group/link.c. */
+/* An RDMA write of so many is, with its RETH, as long a packet as a message: smcr/group/link_states.c. */
 #define SMCR_SHORT_BYTES 28u
 
 #endif

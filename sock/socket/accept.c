@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/socket/user.h"
 
 static struct smcr_sock *take_ready(struct smcr_sock *s)

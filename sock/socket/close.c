@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 #define LOOK_NS NS_PER_MS /* how often a lingering close looks what is left */
 

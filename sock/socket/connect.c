@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 static bool is_ours(int family, int type, int protocol)
 {

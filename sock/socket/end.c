@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <sys/socket.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 void smcr_sock_finish(struct smcr_sock *s)
 {

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 /* --- what the core says --- */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 /* That negotiate at once for a listener: peers that hang hold no more than these. */
 #define MAX_NEGOTIATING 512

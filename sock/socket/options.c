@@ -17,7 +17,7 @@
 
 #include "base/base.h"
 #include "base/tcp_only.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/socket/user.h"
 
 static uint64_t timeout_option(const struct smcr_sock *s, int name)

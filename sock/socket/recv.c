@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/socket/user.h"
 
 #define SCRATCH_BYTES 16384        /* of a read with MSG_TRUNC, which throws away */

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/socket/user.h"
 
 /* What tcp_sendmsg() returns when nothing can be sent any more. */

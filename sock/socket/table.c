@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/high_fd.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 
 static struct smcr_sock **bucket_of(ino_t ino)
 {

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "sock/ports.h"
 
 #define TCP_EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET)

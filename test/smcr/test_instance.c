@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* smcr/smcr.c, smcr/conn/conn.c: the frame of an instance and of its connections. */
+/* smcr/life.c, smcr/conn/conn.c: the frame of an instance and of its connections. */
 #include <criterion/criterion.h>
 #include <errno.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMA writes, and the element that they go to. Many connections' writes may come before all that tells of
  * them, so each takes those that lie in its own element (rmbs.c). */
+#include "explain/replay/smc/writes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
 
 int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt)
 {
@@ -75,7 +76,7 @@ static bool is_in(const struct smcplay_image *image, const struct smcplay_place 
 }
 
 /* Of a write that ends beyond the cursor: a few bytes may be filled up to what a message is long
- * (smcr/group/link.c). */
+ * (smcr/group/link_states.c). */
 static uint32_t without_filling(const struct smcplay_image *image, const struct smcr_cursor *to,
                                 uint32_t offset, uint32_t len_bytes)
 {

@@ -11,7 +11,9 @@
 
 #include "host/dev/dev.h"
 #include "test/host/pair.h"
+#include "rdma/queue/qp.h"
 #include "rdma/transport.h"
+#include "roce/base.h"
 
 #define SECOND NS_PER_S
 
@@ -135,11 +137,11 @@ Test(events, ROCE_EV_20_destroying_waits_for_the_acknowledgement)
     drain_qp();
     cr_assert(take(&event));
     cr_assert_eq(event.type, NORNIC_EVENT_SQ_DRAINED);
-    cr_assert_eq(event.qp, pair.side[0].qp);
+    cr_assert_eq(event.qp, roce_qp_base(pair.side[0].qp));
     cr_assert_eq(pthread_create(&thread, NULL, destroy_qp, NULL), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* time to do what it must not */
     cr_expect_not(atomic_load(&is_destroyed), "destroyed under an event that nobody has acknowledged");
-    cr_expect_geq(roce_qp_num(event.qp), 17, "the QP is still there");
+    cr_expect_geq(event.qp->qpn, 17, "the QP is still there");
     host_dev_ack_event(dev, &event);
     pthread_join(thread, NULL);
     pair.side[0].qp = NULL;
@@ -235,7 +237,7 @@ Test(events, many_threads_take_each_event_once)
 }
 
 /* A QP raises COMM_EST each time that data comes before it is in RTS; nobody takes events. */
-static void raise_comm_est(struct roce_qp *qp)
+static void raise_comm_est(const struct rdma_qp *qp)
 {
     host_event_queue_push(&dev->events, &(struct host_event){.type = NORNIC_EVENT_COMM_EST, .qp = qp});
 }
@@ -259,7 +261,7 @@ Test(events, ROCE_EV_20_a_qp_takes_its_events_along_whoever_destroys_it)
     for (int i = 0; i < 2000; i++) {
         host_dev_lock(dev);
         struct roce_qp *qp = another_qp();
-        raise_comm_est(qp);
+        raise_comm_est(roce_qp_base(qp));
         cr_assert_eq(roce_qp_destroy(qp), 0); /* the engine's call, which knows nothing of the queue */
         host_dev_unlock(dev);
     }
@@ -275,7 +277,7 @@ Test(events, an_event_may_outlive_a_qp_that_the_engine_destroyed)
     struct host_event event;
     host_dev_lock(dev);
     struct roce_qp *qp = another_qp();
-    raise_comm_est(qp);
+    raise_comm_est(roce_qp_base(qp));
     host_dev_unlock(dev);
     cr_assert(take(&event));
     host_dev_lock(dev);
@@ -290,12 +292,12 @@ Test(events, ROCE_EV_20_what_waits_about_an_object_waits_once)
 {
     struct host_event event;
     for (int i = 0; i < 100; i++)
-        raise_comm_est(pair.side[0].qp);
+        raise_comm_est(roce_qp_base(pair.side[0].qp));
     cr_expect_eq(dev->events.count, 1);
     cr_assert(take(&event));
     host_dev_ack_event(dev, &event);
     cr_expect_not(take(&event));
-    raise_comm_est(pair.side[0].qp);
+    raise_comm_est(roce_qp_base(pair.side[0].qp));
     cr_expect(take(&event), "and again after it was taken");
     host_dev_ack_event(dev, &event);
 }
@@ -306,7 +308,7 @@ Test(events, the_queue_is_bounded)
     struct host_event event;
     static uint8_t objects[HOST_EVENTS_MAX + 10]; /* addresses are all that counts */
     for (unsigned i = 0; i < sizeof objects; i++)
-        raise_comm_est((struct roce_qp *)(void *)&objects[i]);
+        raise_comm_est((const struct rdma_qp *)(const void *)&objects[i]);
     cr_expect_eq(dev->events.count, HOST_EVENTS_MAX);
     for (unsigned i = 0; i < HOST_EVENTS_MAX; i++) {
         cr_assert(take(&event));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "host/dev/clock.h"
 #include "test/host/iw_pair.h"
 #include "test/support/netns.h"
@@ -98,7 +99,8 @@ Test(iw_apart, tcp_gives_up_when_the_program_said)
     iw_take(&server, NULL);
     cr_assert_eq(iw_hears(&e, NORNIC_CM_EVENT_ESTABLISHED), 0);
     cr_assert_eq(iw_hears(&server, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    cr_assert_eq(getsockopt(e.qp->iw->conn->socket.fd, IPPROTO_IPV6, IPV6_TCLASS, &value, &bytes), 0);
+    cr_assert_eq(
+        getsockopt(host_iw_qp_of(e.qp->base)->conn->socket.fd, IPPROTO_IPV6, IPV6_TCLASS, &value, &bytes), 0);
     cr_expect_eq(value, 0x88);
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 down"), 0);
     const struct nornic_send_wr wr = iw_wr(NORNIC_WR_RDMA_WRITE, &e, &server, &sge, 0, 0, 8);
@@ -137,7 +139,7 @@ Test(iw_apart, segments_follow_the_path)
     cr_assert_eq(nornic_cm_id_connect(e.id, e.qp, NULL), 0);
     iw_take(&server, NULL);
     cr_assert_eq(iw_hears(&e, NORNIC_CM_EVENT_ESTABLISHED), 0);
-    const struct iwarp_qp *engine = e.qp->iw->engine;
+    const struct iwarp_qp *engine = host_iw_qp_of(e.qp->base)->engine;
     write_once(&server);
     cr_expect_eq(engine->mulpdu_bytes, 1442);
     cr_assert_eq(

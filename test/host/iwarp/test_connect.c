@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "test/host/iw_pair.h"
 
 Test(iw, private_data_and_depths_go_both_ways)
@@ -90,7 +91,7 @@ static int option_of(const struct iw_end *e, int level, int name)
 {
     int value = -1;
     socklen_t bytes = sizeof value;
-    cr_assert_eq(getsockopt(e->qp->iw->conn->socket.fd, level, name, &value, &bytes), 0);
+    cr_assert_eq(getsockopt(host_iw_qp_of(e->qp->base)->conn->socket.fd, level, name, &value, &bytes), 0);
     return value;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "host/host.h"
 #include "test/host/iw_pair.h"
 #include "iwarp/wire/crc.h"
@@ -213,7 +214,7 @@ static unsigned watched(void)
 {
     char path[64], line[256];
     unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->iw->set.fd);
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", server.dev->host->iw->set.fd);
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
     while (fgets(line, sizeof line, file))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "host/event/events.h"
 #include "test/host/iw_pair.h"
 
@@ -128,10 +129,10 @@ Test(iw, without_a_crc_where_both_agree)
     move_all_ways(&no_crc, &no_crc);
     move_all_ways(&no_crc, NULL);
     iw_connect(ends, &no_crc, &no_crc);
-    cr_expect_not(ends[0].qp->iw->engine->session.has_crc);
+    cr_expect_not(host_iw_qp_of(ends[0].qp->base)->engine->session.has_crc);
     iw_disconnect(ends);
     iw_connect(ends, NULL, &no_crc);
-    cr_expect(ends[1].qp->iw->engine->session.has_crc);
+    cr_expect(host_iw_qp_of(ends[1].qp->base)->engine->session.has_crc);
     iw_disconnect(ends);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/iwarp/iwarp.h"
 #include "test/host/iw_pair.h"
 
 TestSuite(iw_set, .timeout = 60);
@@ -88,7 +89,7 @@ static void join(pthread_t thread, const char *what)
 static void *sleep_in_set(void *arg)
 {
     struct nornic_dev *dev = arg;
-    host_iw_set_sleep(&dev->iw->set, dev->host, LONG_NS);
+    host_iw_set_sleep(&dev->host->iw->set, dev->host, LONG_NS);
     return NULL;
 }
 
@@ -96,7 +97,7 @@ static void *sleep_in_set(void *arg)
 Test(iw_set, an_event_about_a_socket_that_has_gone_is_nobodys)
 {
     struct nornic_dev *dev = open_dev();
-    struct host_iw_set *set = &dev->iw->set;
+    struct host_iw_set *set = &dev->host->iw->set;
     struct bell first, second;
     pthread_t sleeper;
     add(set, &first);
@@ -123,7 +124,7 @@ Test(iw_set, what_ends_one_sleep_ends_all)
     struct nornic_dev *dev = open_dev();
     struct bell bell;
     pthread_t sleepers[2];
-    add(&dev->iw->set, &bell);
+    add(&dev->host->iw->set, &bell);
     for (int i = 0; i < 2; i++)
         cr_assert_eq(pthread_create(&sleepers[i], NULL, sleep_long, dev->host), 0);
     await_sleepers(dev->host, 2);
@@ -131,7 +132,7 @@ Test(iw_set, what_ends_one_sleep_ends_all)
     for (int i = 0; i < 2; i++)
         join(sleepers[i], "one sleeps on");
     cr_expect_eq(bell.told, 1);
-    host_iw_set_close(&dev->iw->set, &bell.socket);
+    host_iw_set_close(&dev->host->iw->set, &bell.socket);
     close_dev(dev);
 }
 
@@ -139,7 +140,7 @@ Test(iw_set, what_ends_one_sleep_ends_all)
 Test(iw_set, a_round_behind_a_sleep_need_not_ask)
 {
     struct nornic_dev *dev = open_dev();
-    struct host_iw_set *set = &dev->iw->set;
+    struct host_iw_set *set = &dev->host->iw->set;
     struct bell first, second;
     add(set, &first);
     add(set, &second);
@@ -184,12 +185,12 @@ static bool make_due(struct host_iw_fd *self, uint32_t events)
 Test(iw_set, a_message_to_a_sleeper_sets_no_timer)
 {
     struct nornic_dev *dev = open_dev();
-    dev->iw->bell.ready = make_due;
+    dev->host->iw->bell.ready = make_due;
     host_dev_ring(dev->host);
     host_dev_wait(dev->host, LONG_NS);
     cr_expect(rdma_timer_armed(&due));
     cr_expect_eq(dev->host->planned_ns, NET_TIME_NONE);
-    rdma_timer_cancel(&dev->iw->timers, &due);
+    rdma_timer_cancel(&dev->host->iw->timers, &due);
     close_dev(dev);
 }
 
@@ -233,7 +234,7 @@ static void sleep_without_it(unsigned error)
 {
     struct nornic_dev *dev = open_dev();
     struct bell bell;
-    add(&dev->iw->set, &bell);
+    add(&dev->host->iw->set, &bell);
     take_epoll_pwait2(error);
     uint64_t start_ns = host_now_ns(), wanted_ns = 10 * NS_PER_MS + 100;
     host_dev_wait(dev->host, wanted_ns);
@@ -242,7 +243,7 @@ static void sleep_without_it(unsigned error)
     ring(&bell);
     host_dev_wait(dev->host, NET_TIME_NONE);
     cr_expect_eq(bell.told, 1);
-    host_iw_set_close(&dev->iw->set, &bell.socket);
+    host_iw_set_close(&dev->host->iw->set, &bell.socket);
     close_dev(dev);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sock/socket/socket.h"
+#include "sock/socket/state.h"
 #include "test/sock/lab.h"
 
 #define PORT 5000

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening a device: the name of the port chooses the transport. */
+#include "host/host.h"
+#include "host/port/open.h"
+#include "host/roce/dev.h"
+#include "host/transport.h"
+
+int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
+{
+    static const struct host_transport *const of_kind[HOST_PORT_KINDS] = {
+        [HOST_PORT_XDP] = &host_transport_roce,
+        [HOST_PORT_PACKET] = &host_transport_roce,
+        [HOST_PORT_UDP] = &host_transport_roce,
+        [HOST_PORT_IWARP] = &host_transport_iwarp,
+    };
+    struct host_port_name name;
+    int err = host_port_parse(config->port, &name, why);
+    if (err)
+        return err;
+    const struct host_transport *transport = of_kind[name.kind];
+    return transport->open(transport, config, &name, out, why);
+}
+
+int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
+                       struct nornic_error *why)
+{
+    return host_roce_create_on(&host_transport_roce, port, config, out, why);
+}
