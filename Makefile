@@ -52,8 +52,11 @@ ROOMS   := base net net/wire net/kernel net/capture net/port net/udp net/share x
            iwarp iwarp/wire smcr smcr/wire smcr/clc smcr/group smcr/conn smcr/llc smcr/handshake \
            host host/dev host/event host/roce host/iwarp host/iwarp/cm host/cm host/port host/api \
            sock sock/socket sock/rendezvous sock/stat service service/memory service/borrow \
-           explain explain/packet explain/flow explain/smc explain/tcp explain/iwarp explain/join explain/show \
-           explain/story explain/page explain/replay explain/replay/smc explain/replay/iwarp
+           explain explain/packet explain/meaning explain/flow explain/flow/half explain/flow/pair \
+           explain/flow/message explain/flow/again explain/flow/strict explain/flow/link explain/flow/twice \
+           explain/smc explain/tcp explain/iwarp explain/join explain/join/keep explain/join/match \
+           explain/join/fate explain/show explain/story explain/page explain/replay explain/replay/learn \
+           explain/replay/smc explain/replay/iwarp
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it

@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One packet after the other, to those who know its kind. */
+/* One packet after the other, handed to the files that know its kind. */
 #include "explain/analysis.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/describe.h"
+#include "explain/flow/again/selective.h"
+#include "explain/flow/connection.h"
+#include "explain/flow/datagram.h"
 #include "explain/flow/early.h"
-#include "explain/flow/pause.h"
-#include "explain/flow/place.h"
-#include "explain/flow/strict.h"
-#include "explain/flow/twice.h"
+#include "explain/flow/link/dcbx.h"
+#include "explain/flow/link/pause.h"
+#include "explain/flow/pair/count.h"
+#include "explain/flow/pair/find.h"
+#include "explain/flow/pair/place.h"
+#include "explain/flow/pair/table.h"
+#include "explain/flow/request.h"
+#include "explain/flow/response.h"
+#include "explain/flow/strict/order.h"
+#include "explain/flow/strict/single.h"
+#include "explain/flow/twice/twice.h"
 #include "explain/iwarp/iwarp.h"
+#include "explain/meaning/words.h"
 #include "explain/packet/soundness.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
@@ -22,8 +32,8 @@
 #define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
 #define SAME_MOST  16   /* times that a flow shows to be another, that are followed */
 
-/* Between which addresses of which network packets were cut within their headers: what these were is not
- * known. */
+/* The addresses between which packets of a network were cut within their headers: the kind of these packets
+ * is not known. */
 struct unseen {
     struct explain_network network[UNSEEN_MAX];
     struct nornic_addr addr[UNSEEN_MAX][2];
@@ -40,7 +50,7 @@ struct explain_analysis {
     uint64_t last_ns;            /* of the newest packet */
     struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
-    struct explain_pair *ending; /* where it stands */
+    struct explain_pair *ending; /* its place */
     uint64_t ending_ns;          /* when its hosts were last heard; 0: that is not known yet */
     uint32_t ending_slot;
     unsigned ending_early;
@@ -115,11 +125,11 @@ static void take_bad(struct explain_analysis *a, const struct explain_packet *pa
     bool is_short = soundness == EXPLAIN_SOUND_CUT;
     if (is_short)
         note_unseen(&a->unseen, packet);
-    const char *words = packet->is_train_cut              ? "a train of packets, cut within the first of them"
+    const char *words = packet->cut.is_train              ? "a train of packets, cut within the first of them"
                         : is_short                        ? "cut within its headers"
                         : soundness == EXPLAIN_SOUND_ICRC ? roce_rx_verdict_words(ROCE_RX_DROP_ICRC)
-                        : packet->is_only_checksum        ? "wrong UDP checksum"
-                        : packet->is_only_ip_checksum     ? "wrong IPv4 header checksum"
+                        : packet->checksum.is_only_udp    ? "wrong UDP checksum"
+                        : packet->checksum.is_only_ip     ? "wrong IPv4 header checksum"
                                                           : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
     if (!is_short)
@@ -168,7 +178,7 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     m->flow = pair->index;
     m->direction = direction;
     bool is_blind = is_unseen(&a->unseen, &packet->network, &pkt->src, &pkt->dst);
-    pair->half[0].is_unseen = pair->half[1].is_unseen = m->is_uncounted = is_blind;
+    pair->half[0].capture.is_unseen = pair->half[1].capture.is_unseen = m->is_uncounted = is_blind;
     explain_pair_count(pair, direction, packet);
     if (a->config.strict && !is_blind)
         judge_order(pair, direction, packet, m);
@@ -180,7 +190,7 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
         explain_request(pair, direction, packet, m);
 }
 
-/* A CNP goes to the QP whose packets were marked, and names no service (ROCE-HDR-12). */
+/* A CNP goes to the QP that sent the marked packets, and names no service (ROCE-HDR-12). */
 static void take_cnp(struct explain_analysis *a, const struct explain_packet *packet,
                      struct explain_meaning *m)
 {
@@ -217,7 +227,7 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
     } else {
         take_connected(a, packet, m);
     }
-    if (packet->is_cut)
+    if (packet->cut.is_end)
         note_cut(packet, m);
     if (packet->verdict == ROCE_RX_TAKEN && (pkt->tclass & 3) == NET_ECN_CE && pkt->l3_kind != ROCE_L3_GRH)
         explain_remark(m, EXPLAIN_FIND_ECN_MARK, "ROCE-CC-2", 0, 0, "marked: congestion experienced");
@@ -288,7 +298,7 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
 
 /* --- the end --- */
 
-/* The connection was closed then, and the other end, which may have closed it sooner, answers no more. Where
+/* The connection was closed then, and the other end, which may have closed it sooner, answers no more. If
  * packets were lost, this one may have been too. */
 static struct explain_why why_closed(const struct explain_pair *pair, const struct explain_sent *s)
 {
@@ -300,7 +310,8 @@ static struct explain_why why_closed(const struct explain_pair *pair, const stru
     return why;
 }
 
-/* Sent more than once in vain, or once: then the capture does not show what its sender did about it. */
+/* Returns whether it was sent more than once in vain, or once: then the capture does not show how its sender
+ * reacted. */
 static struct explain_why why_unanswered(const struct explain_pair *pair, const struct explain_half *half,
                                          const struct explain_sent *s)
 {
@@ -318,14 +329,15 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
     return why;
 }
 
-/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again.
- * Where answers stand before what they answer, not all of them are remembered. */
+/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again. If
+ * answers stand before their requests, not all of them are remembered. */
 static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
 {
-    const struct explain_read *r = explain_read_find(half, s->psn);
-    bool is_behind_edge = half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0;
+    const struct explain_read *r = explain_read_find(&half->reads, s->psn);
+    bool is_behind_edge = half->acks.is_known && roce_psn_diff(half->acks.una_psn, s->psn) > 0;
     return s->is_answered ||
-           (r && r->psn == s->psn ? r->is_answered || (half->skew_ns && is_behind_edge) : is_behind_edge);
+           (r && r->psn == s->psn ? r->is_answered || (half->clock.skew_ns && is_behind_edge)
+                                  : is_behind_edge);
 }
 
 /* Nothing of the other end is here, and yet the sender goes on and repeats nothing: it had its answers, the
@@ -355,7 +367,7 @@ static uint64_t last_heard_ns(const struct explain_pair *pair)
 }
 
 /* Whether the packets end too soon to show the answer: those of the capture, or of these hosts alone, as
- * where another capture follows. A sender without an answer would have sent again, unless it was closed. */
+ * if another capture follows. A sender without an answer would have sent again, unless it was closed. */
 static bool is_ending(struct explain_analysis *a, const struct explain_sent *s)
 {
     const struct explain_pair *pair = a->ending;
@@ -372,10 +384,10 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_finding *
 {
     const struct explain_pair *pair = a->ending;
     struct explain_half *half = &a->ending->half[a->ending_direction];
-    while (a->ending_slot < half->size) {
-        struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || half->is_unseen ||
-            is_ending(a, s))
+    while (a->ending_slot < half->history.size) {
+        struct explain_sent *s = &half->history.sent[a->ending_slot++];
+        if (!s->number || has_answer(half, s) || !s->ack_req || half->acks.is_dead ||
+            half->capture.is_unseen || is_ending(a, s))
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
@@ -398,7 +410,7 @@ static void conclude(struct explain_analysis *a)
     a->ending = a->flows.oldest;
     for (struct explain_pair *p = a->flows.oldest; p; p = p->newer) {
         bool is_blind = is_unseen(&a->unseen, &p->shown.network, &p->shown.addr[0], &p->shown.addr[1]);
-        p->half[0].is_unseen = p->half[1].is_unseen = is_blind;
+        p->half[0].capture.is_unseen = p->half[1].capture.is_unseen = is_blind;
         explain_pair_conclude(p);
     }
 }
@@ -435,7 +447,7 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
     return n;
 }
 
-/* --- what it all adds up to --- */
+/* --- the sums --- */
 
 uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
 {
@@ -445,16 +457,16 @@ uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
 {
     const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
-    return p && !p->same_as ? &p->shown : NULL;
+    return p && !p->same.as ? &p->shown : NULL;
 }
 
 struct explain_same explain_analysis_flow_is(const struct explain_analysis *a, uint32_t index)
 {
     struct explain_same same = {.flow = index};
     const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
-    for (unsigned i = 0; i < SAME_MOST && p && p->same_as; i++) {
-        same.flow = p->same_as;
-        same.is_turned ^= p->is_same_turned;
+    for (unsigned i = 0; i < SAME_MOST && p && p->same.as; i++) {
+        same.flow = p->same.as;
+        same.is_turned ^= p->same.is_turned;
         p = explain_pair_by_index(&a->flows, same.flow);
     }
     return same;
@@ -482,7 +494,7 @@ uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)
 
 const struct explain_smc_conn *explain_analysis_smc_conn(const struct explain_analysis *a, uint32_t id)
 {
-    return a->smc ? explain_smc_conn(a->smc, id) : NULL;
+    return a->smc ? explain_smc_get_conn(a->smc, id) : NULL;
 }
 
 uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
@@ -492,7 +504,7 @@ uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
 
 const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *a, uint32_t id)
 {
-    return a->smc ? explain_smc_group(a->smc, id) : NULL;
+    return a->smc ? explain_smc_get_group(a->smc, id) : NULL;
 }
 
 uint32_t explain_analysis_iwarp_conn_count(const struct explain_analysis *a)
@@ -502,7 +514,7 @@ uint32_t explain_analysis_iwarp_conn_count(const struct explain_analysis *a)
 
 const struct explain_iwarp_conn *explain_analysis_iwarp_conn(const struct explain_analysis *a, uint32_t id)
 {
-    return a->iwarp ? explain_iwarp_conn(a->iwarp, id) : NULL;
+    return a->iwarp ? explain_iwarp_get_conn(a->iwarp, id) : NULL;
 }
 
 uint32_t explain_analysis_iwarp_forgotten(const struct explain_analysis *a)

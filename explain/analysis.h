@@ -4,8 +4,8 @@
 #ifndef NORNIC_EXPLAIN_ANALYSIS_H
 #define NORNIC_EXPLAIN_ANALYSIS_H
 
-#include "explain/flow/meaning.h"
-#include "explain/flow/twice.h"
+#include "explain/flow/twice/twice.h"
+#include "explain/meaning/meaning.h"
 #include "explain/packet/packet.h"
 
 struct explain_analysis;

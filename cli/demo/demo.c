@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `nornic demo`: the front, which reads the options, makes the place to play in, runs the passes and tells
- * what happened. */
+/* `nornic demo`: the front, which reads the options, makes the place to play in, runs the passes and reports
+ * the outcome. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -32,6 +32,18 @@ static const char *const places[] = {
     [PLACE_AUTO] = "auto", [PLACE_XDP] = "xdp",       [PLACE_PACKET] = "packet",
     [PLACE_UDP] = "udp",   [PLACE_MEMORY] = "memory", NULL};
 
+/* The two hosts of the demo. */
+struct demo_house {
+    struct demo_lab lab;
+    bool is_up;
+};
+
+/* The second act. */
+struct demo_smc_act {
+    struct demo_smc_result result;
+    bool is_played;
+};
+
 struct demo {
     enum place place;
     uint32_t loss_ppm, pmtu_bytes;
@@ -44,15 +56,13 @@ struct demo {
     const char *side;
     uint64_t board_fd, peer_fd;
     /* while it runs */
-    struct demo_lab lab;
-    bool lab_is_up;
-    struct demo_plan own_ipv6; /* ports and addresses, where the demo is over udp and IPv6 */
+    struct demo_house lab;
+    struct demo_plan own_ipv6;                    /* ports and addresses of a demo over udp and IPv6 */
     char why_humble[sizeof(struct nornic_error)]; /* why not namespaces; "": not asked for */
     struct demo_screen screen;
     struct demo_board *boards[2];
     unsigned passes;
-    struct demo_smc_result smc; /* of the second act */
-    bool smc_played;
+    struct demo_smc_act smc;
     struct demo_iwarp_board *iwarp; /* of the third, or NULL */
 };
 
@@ -103,8 +113,8 @@ static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t los
     uint64_t fit = BUFFER_BYTES / d->size_bytes;
 
     demo_lab_addrs(d->ipv6, plan->addr);
-    for (int i = 0; d->lab_is_up && i < 2; i++) {
-        snprintf(plan->netns[i], sizeof plan->netns[i], "%s", d->lab.netns[i]);
+    for (int i = 0; d->lab.is_up && i < 2; i++) {
+        snprintf(plan->netns[i], sizeof plan->netns[i], "%s", d->lab.lab.netns[i]);
         snprintf(plan->port[i], sizeof plan->port[i], "%s:" DEMO_LAB_IFNAME, kinds[d->place]);
     }
     if (d->place == PLACE_UDP && !d->ipv6)
@@ -120,7 +130,7 @@ static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t los
     plan->seed = d->seed + (loss_ppm != 0);
 }
 
-/* "x.pcapng" and "x-loss.pcapng"; without -o only where the directory lets us. */
+/* "x.pcapng" and "x-loss.pcapng"; without -o only if the directory can be written. */
 static void plan_capture(const struct demo *d, struct demo_plan *plan)
 {
     const char *path = d->output ? d->output : "nornic-demo.pcapng";
@@ -138,7 +148,7 @@ static void plan_capture(const struct demo *d, struct demo_plan *plan)
     }
 }
 
-/* --- where it takes place --- */
+/* --- its place --- */
 
 static uint32_t mtu_of(const struct demo *d)
 {
@@ -168,9 +178,9 @@ static int prepare_place(struct demo *d)
         return 0;
     if (!is_root)
         net_error_set(&why, EPERM, "it is not run as root");
-    else if (demo_lab_up(&d->lab, mtu_of(d), &why) == 0)
-        d->lab_is_up = true;
-    if (d->lab_is_up) {
+    else if (demo_lab_up(&d->lab.lab, mtu_of(d), &why) == 0)
+        d->lab.is_up = true;
+    if (d->lab.is_up) {
         d->place = d->place == PLACE_AUTO ? PLACE_XDP : d->place;
         return 0;
     }
@@ -184,20 +194,20 @@ static int prepare_place(struct demo *d)
 
 static void leave_place(struct demo *d)
 {
-    if (!d->lab_is_up)
+    if (!d->lab.is_up)
         return;
     if (d->keep && !cli_stopped()) {
         printf("\nThe namespaces stay until the next demo. Look into them, and remove them:\n"
                "  ip netns exec %s ip address\n  ip netns del %s; ip netns del %s\n",
-               d->lab.netns[0], d->lab.netns[0], d->lab.netns[1]);
+               d->lab.lab.netns[0], d->lab.lab.netns[0], d->lab.lab.netns[1]);
         return;
     }
     /* It takes a moment, and is bounded: no second Ctrl-C cuts it short. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    demo_lab_down(&d->lab);
-    d->lab_is_up = false;
+    demo_lab_down(&d->lab.lab);
+    d->lab.is_up = false;
 }
 
 static void introduce(const struct demo *d, const struct demo_plan *plan)
@@ -223,13 +233,13 @@ static void introduce(const struct demo *d, const struct demo_plan *plan)
             "With root it would run as two processes in two network namespaces over AF_XDP; not here, as\n"
             "%s.\n",
             d->why_humble);
-    fprintf(out, "\n  A  %s%s%s\n  B  %s%s%s\n", a, d->lab_is_up ? "  in " : "", plan->netns[0], b,
-            d->lab_is_up ? "  in " : "", plan->netns[1]);
+    fprintf(out, "\n  A  %s%s%s\n  B  %s%s%s\n", a, d->lab.is_up ? "  in " : "", plan->netns[0], b,
+            d->lab.is_up ? "  in " : "", plan->netns[1]);
 }
 
 /* --- passes --- */
 
-/* The first sentence that tells what went wrong; a side that only lost its partner has none. */
+/* Returns the first sentence that tells the failure; a side that only lost its partner has none. */
 static const char *pass_error(const struct demo_board *board)
 {
     for (int i = 0; i < 2; i++)
@@ -286,7 +296,7 @@ static void forget_passes(struct demo *d)
         demo_board_unmap(d->boards[--d->passes]);
 }
 
-/* Where AF_XDP does not work, the demo still has something to show. */
+/* Without AF_XDP the demo still has something to show. */
 static int run_first_pass(struct demo *d, bool may_fall_back)
 {
     int err = run_pass(d, 0);
@@ -297,9 +307,9 @@ static int run_first_pass(struct demo *d, bool may_fall_back)
         return cli_fail("%s", pass_error(d->boards[0]));
     fall_back(d, pass_error(d->boards[0]));
     forget_passes(d);
-    if (d->lab_is_up)
-        demo_lab_down(&d->lab);
-    d->lab_is_up = false;
+    if (d->lab.is_up)
+        demo_lab_down(&d->lab.lab);
+    d->lab.is_up = false;
     return run_first_pass(d, may_fall_back);
 }
 
@@ -319,16 +329,16 @@ static int run_passes(struct demo *d, bool may_fall_back)
 /* SMC-R begins as TCP between two stacks, so there is none in one process. */
 static int run_second_act(struct demo *d)
 {
-    if (!d->lab_is_up && d->act == 2)
+    if (!d->lab.is_up && d->act == 2)
         return cli_fail("the second act needs root and two network namespaces%s%s",
                         d->why_humble[0] ? "; not here, as " : "", d->why_humble);
-    if (!d->lab_is_up) {
+    if (!d->lab.is_up) {
         if (d->screen.out)
             puts("\nThe second act, SMC-R over two links, is left out: it needs two network namespaces, and\n"
                  "so root.");
         return 0;
     }
-    struct demo_smc_plan plan = {.lab = &d->lab,
+    struct demo_smc_plan plan = {.lab = &d->lab.lab,
                                  .kind = place_name(d),
                                  .mtu_bytes = mtu_of(d),
                                  .file_bytes = d->file_bytes,
@@ -337,14 +347,14 @@ static int run_second_act(struct demo *d)
                                  .out = d->screen.out,
                                  .is_terminal = d->screen.is_terminal,
                                  .colour = d->screen.colour};
-    d->smc_played = true;
-    return demo_smc_run(&plan, &d->smc);
+    d->smc.is_played = true;
+    return demo_smc_run(&plan, &d->smc.result);
 }
 
-/* iWARP needs no more than TCP: between the namespaces where there are some, else over loopback. */
+/* iWARP needs no more than TCP: between the namespaces if there are some, else over loopback. */
 static int run_third_act(struct demo *d)
 {
-    const struct demo_iwarp_plan plan = {.lab = d->lab_is_up ? &d->lab : NULL,
+    const struct demo_iwarp_plan plan = {.lab = d->lab.is_up ? &d->lab.lab : NULL,
                                          .ipv6 = d->ipv6,
                                          .out = d->screen.out,
                                          .colour = d->screen.colour};
@@ -365,14 +375,14 @@ static int run_acts(struct demo *d, bool may_fall_back)
         err = run_second_act(d);
     if (!err && plays(d, 3))
         err = run_third_act(d);
-    struct json_object *smc = d->smc_played ? demo_smc_json(&d->smc) : NULL;
+    struct json_object *smc = d->smc.is_played ? demo_smc_json(&d->smc.result) : NULL;
     struct json_object *iwarp = d->iwarp ? demo_iwarp_json(d->iwarp) : NULL;
     if (d->json && (d->passes || smc || iwarp) &&
         demo_print_json(stdout, place_name(d), d->boards, d->passes, smc, iwarp, !err) != 0)
         err = cli_fail("no memory for the JSON text");
     json_object_put(smc);
     json_object_put(iwarp);
-    demo_smc_forget(&d->smc);
+    demo_smc_forget(&d->smc.result);
     return err;
 }
 
@@ -395,7 +405,7 @@ static int run(struct demo *d)
     leave_place(d);
     if (!err && d->screen.out && d->passes)
         puts("\nEvery byte arrived right, and every ICRC was good.");
-    if (!err && d->screen.out && d->smc_played)
+    if (!err && d->screen.out && d->smc.is_played)
         puts("\nThe file arrived whole, although one of its two links was cut and came back on the way.");
     if (!err && d->screen.out && d->iwarp)
         puts("\nOver TCP each byte is where it should be, and the mistake cost B nothing.");

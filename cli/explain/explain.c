@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic explain: what the packets of capture files mean. */
+/* nornic explain: the meaning of the packets of capture files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/columns.h"
 #include "cli/explain/flows.h"
 #include "cli/explain/html.h"
 #include "cli/explain/iwarp.h"
@@ -32,24 +30,34 @@
 #include "explain/show/json.h"
 #include "explain/show/ladder.h"
 
-#define FINDINGS_MAX  64
-#define COLUMNS_LEAST 72
-#define COLUMNS_MOST  200
-#define YEAR_NS       (UINT64_C(366) * 24 * 3600 * 1000000000)
+#define FINDINGS_MAX 64
+#define YEAR_NS      (UINT64_C(366) * 24 * 3600 * 1000000000)
 
 enum csv { CSV_NONE, CSV_OPERATIONS, CSV_FLOWS, CSV_IWARP_OPERATIONS, CSV_IWARP };
 static const char *const csv_words[] = {"none", "operations", "flows", "iwarp-operations", "iwarp", NULL};
 
+/* The form of the output; none: a line a packet. */
+struct form {
+    bool json, boxes, ladder;
+};
+
+/* The page for a browser. */
+struct page {
+    const char *path; /* NULL: none is wanted */
+    bool whole;       /* it keeps whole packets */
+};
+
 struct settings {
-    bool json, boxes, all, iwarp, strict, ladder, whole, join;
+    struct form form;
+    struct page page;
+    bool all, iwarp, strict, join;
     const char *ifname;   /* NULL: files */
     uint64_t packets_max; /* end after so many that are shown; 0: no end */
     uint64_t duration_ns;
     uint64_t link_gbit; /* 0: not known */
     enum csv csv;
-    const char *rule; /* whose text is wanted; NULL: none */
+    const char *rule; /* the id of the rule to print; NULL: none */
     struct cli_quiz quiz;
-    const char *html; /* where the page goes; NULL: none is wanted */
     const char *filter_text;
     struct explain_filter *filter;
     enum cli_color color;
@@ -57,7 +65,7 @@ struct settings {
     struct explain_line_style style;
 };
 
-/* What one run keeps: numbers and flows go on over all files. */
+/* The state of one run: numbers and flows go on over all files. */
 struct run {
     const struct settings *settings;
     struct explain_line_style style;
@@ -77,7 +85,7 @@ struct run {
     uint64_t shown, findings[3];   /* by severity */
 };
 
-/* What was gathered is seen at once. */
+/* Shows at once all that was gathered. */
 static bool flush(void *ctx)
 {
     struct run *run = ctx;
@@ -91,7 +99,7 @@ static void count(struct run *run, const struct explain_finding *f)
 
 static bool is_told(const struct run *run, const struct explain_finding *f)
 {
-    return run->settings->json || explain_finding_severity(f->kind) > 0;
+    return run->settings->form.json || explain_finding_severity(f->kind) > 0;
 }
 
 static void name_rules(struct run *run, const struct explain_meaning *meaning)
@@ -118,24 +126,24 @@ static void show(struct run *run, const struct explain_packet *packet, const str
         return;
     }
     name_rules(run, meaning);
-    if (s->json) {
+    if (s->form.json) {
         explain_json_packet_open(&run->out, packet, meaning);
         if (run->place)
             explain_join_member(&run->out, run->place);
         explain_put(&run->out, "}\n");
         return;
     }
-    if (s->ladder)
+    if (s->form.ladder)
         explain_ladder(&run->out, &run->ladder, packet, meaning, &run->style);
     else if (run->place)
         explain_join_line(&run->out, run->place, packet, meaning, &run->style);
     else
         explain_line(&run->out, packet, meaning, &run->style);
-    if (s->boxes)
+    if (s->form.boxes)
         explain_boxes_packet(&run->out, packet);
 }
 
-/* What is known of one more packet; false: no more are wanted, or the output cannot be written. */
+/* Takes one more packet; false: no more are wanted, or the output cannot be written. */
 static bool tell(struct run *run, const struct explain_packet *packet, const struct explain_meaning *meaning)
 {
     const struct settings *s = run->settings;
@@ -156,7 +164,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
-/* What is in one more frame of an interface or a file. */
+/* Takes one more frame of an interface or a file. */
 static bool take(void *ctx, const struct net_capture_record *record)
 {
     struct run *run = ctx;
@@ -177,7 +185,8 @@ static bool take(void *ctx, const struct net_capture_record *record)
     return goes_on;
 }
 
-/* One more packet of two captures. What the network made, no sender sent: the analysis is not shown it. */
+/* Takes one more packet of two captures. The analysis is not shown the copies of the network, which no sender
+ * sent. */
 static bool take_joined(void *ctx, struct explain_packet *packet, const struct explain_join_place *place)
 {
     struct run *run = ctx;
@@ -188,7 +197,7 @@ static bool take_joined(void *ctx, struct explain_packet *packet, const struct e
         explain_analysis_next(run->analysis, packet, &meaning);
     explain_join_name_segment(&meaning, packet);
     explain_join_remark(&meaning, run->join, place);
-    if (run->page || run->settings->ladder)
+    if (run->page || run->settings->form.ladder)
         explain_join_add_delay(&meaning, place);
     run->place = place;
     return tell(run, packet, &meaning);
@@ -243,13 +252,13 @@ static int explain_joined(struct run *run)
     const struct explain_join_summary *sums = explain_join_summary(run->join);
     for (unsigned i = 0; i < 2 && run->page; i++)
         cli_page_file(run->page, paths[i]);
-    if (s->json) {
+    if (s->form.json) {
         explain_join_sums_json(&run->out, sums, paths);
     } else if (!run->page && !s->csv) {
         explain_join_sums(&run->out, sums, paths);
         explain_put(&run->out, "\n");
     }
-    if (!s->json && !run->page && !s->csv && !s->ladder)
+    if (!s->form.json && !run->page && !s->csv && !s->form.ladder)
         explain_join_head(&run->out);
     return cli_join_walk(paths, run->join, take_joined, run) == CLI_OK ? status : CLI_ERROR;
 }
@@ -268,75 +277,64 @@ static int explain_interface(struct run *run)
                                                        .ctx = run});
 }
 
-static unsigned columns(void)
-{
-    unsigned n = cli_columns(STDOUT_FILENO, 110);
-    return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
-}
-
-/* What the rules say that were named. */
 static void put_rules(struct run *run)
 {
-    if (run->settings->json) {
+    if (run->settings->form.json) {
         explain_glossary_json(&run->out, &run->named);
     } else if (run->named.count) {
         explain_put(&run->out, "\n");
-        explain_glossary_text(&run->out, &run->named, columns());
+        explain_glossary_text(&run->out, &run->named, cli_output_columns());
         explain_put(&run->out, "\n");
     }
 }
 
-static void put_counted(struct run *run, const char *before, uint64_t count, const char *noun)
-{
-    explain_printf(&run->out, "%s%" PRIu64 " %s%s", before, count, noun, count == 1 ? "" : "s");
-}
-
-/* With --strict the gravest findings are what breaks a rule. */
+/* With --strict the gravest findings are broken rules. */
 static void put_count(struct run *run)
 {
-    put_counted(run, "", run->packets, "packet");
-    put_counted(run, ", ", explain_analysis_flow_total(run->analysis), "flow");
-    put_counted(run, "; ", run->findings[2], run->settings->strict ? "violation" : "error");
-    put_counted(run, ", ", run->findings[1], "warning");
-    put_counted(run, ", ", run->findings[0], "note");
+    explain_put_counted(&run->out, "", run->packets, "packet");
+    explain_put_counted(&run->out, ", ", explain_analysis_flow_total(run->analysis), "flow");
+    explain_put_counted(&run->out, "; ", run->findings[2], run->settings->strict ? "violation" : "error");
+    explain_put_counted(&run->out, ", ", run->findings[1], "warning");
+    explain_put_counted(&run->out, ", ", run->findings[0], "note");
     explain_put(&run->out, "\n");
 }
 
-/* The story, and below it what waited for it. */
+/* Prints the story, and below it all that waited for it. */
 static void put_story(struct run *run)
 {
     struct explain_text story = {0};
-    cli_tale_text(&story, &run->tale, run->analysis, columns());
+    cli_tale_text(&story, &run->tale, run->analysis, cli_output_columns());
     explain_put(&story, story.len ? "\n" : "");
     run->has_told = story.len;
     cli_output_release(&run->to, &story);
     explain_text_free(&story);
 }
 
-/* What flows, connections and rules add up to. */
+/* Prints the sums of flows, connections and rules. */
 static void put_sums(struct run *run)
 {
     const struct settings *s = run->settings;
-    cli_flows(&run->to, &run->out, run->analysis, s->json);
-    cli_smc_sums(&run->out, run->analysis, s->json);
-    cli_iwarp_sums(&run->out, run->analysis, s->json);
-    cli_flows_forgotten(&run->out, run->analysis, s->json);
-    cli_tale_twice(&run->out, run->analysis, s->json);
-    cli_tale_numbers(&run->out, &run->tale, run->analysis, s->json ? CLI_TALE_JSON : CLI_TALE_TEXT);
-    if (s->json)
+    cli_flows(&run->to, &run->out, run->analysis, s->form.json);
+    cli_smc_sums(&run->out, run->analysis, s->form.json);
+    cli_iwarp_sums(&run->out, run->analysis, s->form.json);
+    cli_flows_forgotten(&run->out, run->analysis, s->form.json);
+    cli_tale_twice(&run->out, run->analysis, s->form.json);
+    cli_tale_numbers(&run->out, &run->tale, run->analysis, s->form.json ? CLI_TALE_JSON : CLI_TALE_TEXT);
+    if (s->form.json)
         cli_tale_json(&run->out, &run->tale, run->analysis);
     put_rules(run);
-    if (!s->json && !run->has_told)
-        cli_tale_text(&run->out, &run->tale, run->analysis, columns());
+    if (!s->form.json && !run->has_told)
+        cli_tale_text(&run->out, &run->tale, run->analysis, cli_output_columns());
 }
 
-/* What became known only at the end, and the count of it all. */
+/* Prints the findings that became known only at the end, and the count of it all. */
 static void finish(struct run *run)
 {
     struct explain_finding findings[FINDINGS_MAX];
     unsigned n;
     while ((n = explain_analysis_end(run->analysis, findings, FINDINGS_MAX)) > 0)
-        for (unsigned i = 0; i < n && !is_full(run); i++) { /* with -c the answer may be in what was left */
+        /* with -c the answer may be among the packets that were left */
+        for (unsigned i = 0; i < n && !is_full(run); i++) {
             count(run, &findings[i]);
             explain_story_finding(&run->tale.story, &findings[i]);
             if (run->settings->csv)
@@ -344,7 +342,7 @@ static void finish(struct run *run)
             explain_glossary_add(&run->named, findings[i].rule);
             if (run->page) {
                 cli_page_finding(run->page, &findings[i]);
-            } else if (run->settings->json) {
+            } else if (run->settings->form.json) {
                 explain_put(&run->out, "{\"finding\":");
                 explain_json_finding(&run->out, &findings[i]);
                 explain_put(&run->out, "}\n");
@@ -361,16 +359,17 @@ static void finish(struct run *run)
         cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV_IWARP);
     if (!run->page && !run->settings->csv)
         put_sums(run);
-    if (!run->settings->csv && !run->settings->json && (!run->page || strcmp(run->settings->html, "-") != 0))
+    if (!run->settings->csv && !run->settings->form.json &&
+        (!run->page || strcmp(run->settings->page.path, "-") != 0))
         put_count(run);
 }
 
-/* The story stands first, where nothing is left out of it and it can be waited for. Drawn headers are many
- * times as long as their packets: rather than that these wait, the files are read twice. */
+/* The story stands first, if nothing is left out of it and it can be waited for. Drawn headers are many times
+ * as long as their packets: rather than let these wait, the command reads the files twice. */
 static void begin(struct run *run)
 {
     const struct settings *s = run->settings;
-    bool is_first = !s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join;
+    bool is_first = !s->form.json && !s->page.path && !s->ifname && !s->filter && !s->packets_max && !s->join;
     if (s->csv == CSV_OPERATIONS && !s->ifname && !s->join)
         cli_tale_foresee(&run->foreseen, &s->files, s->strict);
     if (s->csv == CSV_OPERATIONS)
@@ -381,8 +380,8 @@ static void begin(struct run *run)
         explain_iwarp_operations_csv_head(&run->out);
     else if (s->csv == CSV_IWARP)
         explain_iwarp_csv_head(&run->out);
-    else if (is_first && s->boxes)
-        cli_tale_ahead(&run->out, &s->files, s->strict, columns());
+    else if (is_first && s->form.boxes)
+        cli_tale_ahead(&run->out, &s->files, s->strict, cli_output_columns());
     else
         run->to.is_held = is_first && cli_tale_may_lead(&s->files);
     run->has_told = run->out.len && !s->csv;
@@ -402,7 +401,7 @@ static int explain(const struct settings *settings)
     struct run run = {
         .settings = settings,
         .style = settings->style,
-        .ladder = {.columns = columns()},
+        .ladder = {.columns = cli_output_columns()},
         .analysis = explain_analysis_create(&(struct explain_analysis_config){
             .strict = settings->strict, .link_bps = settings->link_gbit * UINT64_C(1000000000)})};
     if (!run.analysis || !cli_tale_init(&run.tale)) {
@@ -411,9 +410,9 @@ static int explain(const struct settings *settings)
         return cli_fail("out of memory");
     }
     begin(&run);
-    if (settings->html)
-        run.page = cli_page_open(settings->html, settings->whole);
-    if (settings->html && !run.page)
+    if (settings->page.path)
+        run.page = cli_page_open(settings->page.path, settings->page.whole);
+    if (settings->page.path && !run.page)
         status = CLI_ERROR;
     if (run.page)
         cli_page_capture(run.page, NULL);
@@ -423,8 +422,8 @@ static int explain(const struct settings *settings)
         status = explain_joined(&run);
     else if (status == CLI_OK)
         status = explain_files(&run);
-    /* Of what could not be read at all there is nothing to sum up. */
-    if (run.page || (!settings->html && (status == CLI_OK || run.packets > 0)))
+    /* A file that could not be read at all has nothing to sum up. */
+    if (run.page || (!settings->page.path && (status == CLI_OK || run.packets > 0)))
         finish(&run);
     if (run.page)
         end_page(&run);
@@ -450,22 +449,22 @@ static const struct cli_option rows[] = {
     {"verbose", 'v', NULL,
      "every header drawn as the standards draw it, with its bytes, the values of its fields, and the rule "
      "for each (--rule says what it says)",
-     AT(boxes)},
+     AT(form.boxes)},
     {"json", 'j', NULL,
      "one object a packet: n, time_ns, len, kind, layers with all fields, payload, icrc, verdict, qp, smc, "
      "message, answers, words, remarks; behind the last one finding, smc_group, smc_connection and rule "
      "objects",
-     AT(json)},
+     AT(form.json)},
     {"ladder", 0, NULL,
      "a lifeline for each address, an arrow a packet: --> the first time, ==> sent again, ~~> an answer "
      "that says no (NAK, RNR NAK), xx> a bad packet",
-     AT(ladder)},
+     AT(form.ladder)},
     {"html", 0, "OUT",
      "all of it as one page for a browser: flows, findings, a ladder, plots, the bytes of each packet; the "
      "page needs no network (docs/explain.md). Without a capture: lessons about captures of real hosts",
-     AT(html), .kind = CLI_FILE},
+     AT(page.path), .kind = CLI_FILE},
     {"whole", 0, NULL, "with --html: keep whole packets; else the headers, and 16 bytes of the data",
-     AT(whole)},
+     AT(page.whole)},
     {"filter", 'f', "EXPR",
      "only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100', 'aeth && "
      "aeth.syndrome != ACK', 'ip.src == 10.0.0.0/8', 'flow == 2', 'connection == 1' "
@@ -507,7 +506,7 @@ static const struct cli_option rows[] = {
     {NULL},
 };
 
-/* What does not go together. */
+/* Refuses options that exclude each other. */
 static int check(void *options)
 {
     const struct settings *s = options;
@@ -517,18 +516,18 @@ static int check(void *options)
                         first_file ? first_file : s->ifname);
     if (s->rule || s->quiz.topic)
         return CLI_OK;
-    if (s->csv && (s->json || s->boxes || s->ladder || s->html))
+    if (s->csv && (s->form.json || s->form.boxes || s->form.ladder || s->page.path))
         return cli_fail("--csv %s: the table stands alone; leave out -v, --json, --ladder and --html",
                         csv_words[s->csv]);
-    if (s->html && (s->json || s->boxes || s->ladder))
-        return cli_fail("--html %s: the page holds it all; leave out -v, --json and --ladder", s->html);
+    if (s->page.path && (s->form.json || s->form.boxes || s->form.ladder))
+        return cli_fail("--html %s: the page holds it all; leave out -v, --json and --ladder", s->page.path);
     if (s->join && (s->ifname || s->files.count != 2))
         return cli_fail("--join takes two capture files, one of each end: A.pcap B.pcap");
     if (s->ifname && first_file)
         return cli_fail("%s: it is either files or, with -i, an interface", first_file);
     if (s->iwarp && !s->ifname)
         return cli_fail("--iwarp is of -i; of a file iWARP is always told");
-    if (!s->ifname && !first_file && !s->html)
+    if (!s->ifname && !first_file && !s->page.path)
         return cli_fail("name a capture file, - for standard input, or an interface with -i; "
                         "`nornic help explain` has an example");
     return CLI_OK;
@@ -542,10 +541,11 @@ static int run_command(void *options)
     if (s->filter_text && !(s->filter = explain_filter_parse(s->filter_text, &why)))
         return cli_fail("%s", why.text);
     if (s->quiz.topic)
-        return cli_explain_quiz(&s->quiz, s->files.count ? s->files.at[0] : NULL, s->json, columns());
-    int status = s->rule                                    ? cli_explain_rules(s->rule, s->json, columns())
-                 : s->html && !s->ifname && !s->files.count ? cli_explain_tours(s->html)
-                                                            : explain(s);
+        return cli_explain_quiz(&s->quiz, s->files.count ? s->files.at[0] : NULL, s->form.json,
+                                cli_output_columns());
+    int status = s->rule ? cli_explain_rules(s->rule, s->form.json, cli_output_columns())
+                 : s->page.path && !s->ifname && !s->files.count ? cli_explain_tours(s->page.path)
+                                                                 : explain(s);
     explain_filter_free(s->filter);
     return status;
 }

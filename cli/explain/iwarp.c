@@ -37,10 +37,10 @@ static void put_kinds(struct explain_text *out, const struct explain_iwarp_conn 
 
 static const char *end_of(const struct explain_iwarp_conn *c, unsigned side)
 {
-    return c->has_terminate[side] ? "terminated"
-           : c->has_rst[side]     ? "aborted"
-           : c->has_fin[side]     ? "closed"
-                                  : "open";
+    return c->end[side].has_terminate ? "terminated"
+           : c->end[side].has_rst     ? "aborted"
+           : c->end[side].has_fin     ? "closed"
+                                      : "open";
 }
 
 static void put_side(struct explain_text *out, const struct explain_iwarp_conn *c, unsigned side)
@@ -64,9 +64,10 @@ static void put_conn(struct explain_text *out, const struct explain_iwarp_conn *
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     explain_printf(out, "iWARP connection %" PRIu32 ": %s port %u > %s port %u", c->id,
                    nornic_addr_str(&c->addr[0], a), c->port[0], nornic_addr_str(&c->addr[1], b), c->port[1]);
-    if (c->has_frame[0] && c->has_frame[1] && !c->is_refused)
-        explain_printf(out, ", MPA revision %u, %s%s", c->rev[1], c->is_crc ? "CRC" : "no CRC",
-                       c->wants_markers[0] || c->wants_markers[1] ? ", markers" : "");
+    if (c->frame[0].is_there && c->frame[1].is_there && !c->is_refused)
+        explain_printf(out, ", MPA revision %u, %s%s", c->frame[1].rev,
+                       c->crc_use == EXPLAIN_CRCS_USED ? "CRC" : "no CRC",
+                       c->frame[0].wants_markers || c->frame[1].wants_markers ? ", markers" : "");
     explain_put(out, c->is_refused ? ", refused" : c->is_older ? ", older than this capture" : "");
     for (unsigned side = 0; side < 2; side++)
         put_side(out, c, side);

@@ -7,9 +7,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define OUT_BYTES  65536                 /* are gathered before they are written, */
-#define HELD_BYTES (1u << 20)            /* or before a file holds them, */
-#define FILE_BYTES (UINT64_C(512) << 20) /* which is no larger */
+#include "cli/columns.h"
+
+#define OUT_BYTES  65536                 /* gathered before they are written */
+#define HELD_BYTES (1u << 20)            /* gathered before a file holds them */
+#define FILE_BYTES (UINT64_C(512) << 20) /* the most that the file holds */
+
+#define COLUMNS_LEAST 72
+#define COLUMNS_USUAL 110
+#define COLUMNS_MOST  200
 
 static bool note(struct cli_output *to, bool is_written)
 {
@@ -18,13 +24,13 @@ static bool note(struct cli_output *to, bool is_written)
     return is_written;
 }
 
-/* Nothing more is written behind what could not be. */
+/* Writes `text`, unless an earlier write failed. */
 static bool write_text(struct cli_output *to, const struct explain_text *text)
 {
     return !to->error && note(to, !text->len || fwrite(text->bytes, 1, text->len, stdout) == text->len);
 }
 
-/* Where large files go that are soon gone: /tmp may be memory (file-hierarchy(7)). */
+/* Opens a file for large output of short life. /tmp may be memory (file-hierarchy(7)). */
 static FILE *open_nameless(void)
 {
     const char *given = getenv("TMPDIR");
@@ -36,7 +42,7 @@ static FILE *open_nameless(void)
     unlink(path);
     FILE *file = fdopen(fd, "w+");
     if (file)
-        setvbuf(file, NULL, _IONBF, 0); /* what is put there is large */
+        setvbuf(file, NULL, _IONBF, 0); /* each piece is large */
     else
         close(fd);
     return file;
@@ -73,7 +79,7 @@ void cli_output_deinit(struct cli_output *to)
         fclose(to->held);
 }
 
-/* Nothing waits any longer. */
+/* Ends the waiting. */
 static bool write_held(struct cli_output *to)
 {
     bool is_written = !to->error && note(to, !to->held || copy(to->held, to->held_bytes));
@@ -105,4 +111,10 @@ void cli_output_release(struct cli_output *to, const struct explain_text *above)
     if (write_text(to, above))
         write_held(to);
     to->is_held = false;
+}
+
+unsigned cli_output_columns(void)
+{
+    unsigned n = cli_columns(STDOUT_FILENO, COLUMNS_USUAL);
+    return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where goes what `nornic explain` has gathered: to standard output, or where something is to stand above it,
- * to a place where it waits until that is known. */
+/* The output of `nornic explain`: it goes to standard output, or waits in a file for the text above it. */
 #ifndef NORNIC_CLI_EXPLAIN_OUTPUT_H
 #define NORNIC_CLI_EXPLAIN_OUTPUT_H
 
@@ -12,7 +11,7 @@
 
 /* All zero: standard output. */
 struct cli_output {
-    bool is_held; /* what comes has to wait; the caller sets it before anything comes */
+    bool is_held; /* output has to wait; the caller sets it before the first output */
     FILE *held;   /* NULL: nothing waits */
     uint64_t held_bytes;
     int error; /* errno of the first write that failed; 0: none */
@@ -20,14 +19,16 @@ struct cli_output {
 
 void cli_output_deinit(struct cli_output *to);
 
-/* Moves on what was gathered once there is much of it. It waits in a nameless file of $TMPDIR or /var/tmp;
- * where that has no room, or beyond 512 MiB, it waits no longer. False: it could not be written. */
+/* Writes gathered text in large pieces. Text that has to wait goes into a nameless file of $TMPDIR or
+ * /var/tmp. Beyond 512 MiB, or without room, it waits no longer. Returns false after a failed write. */
 bool cli_output_pass(struct cli_output *to, struct explain_text *gathered);
-/* Writes whatever there is, what waited first; it is seen at once. False: it could not be written, now or
- * earlier. */
+/* Writes all text at once, the waiting text first. Returns false if this or an earlier write failed. */
 bool cli_output_flush(struct cli_output *to, struct explain_text *gathered);
 
-/* What comes next has to wait no longer: writes `above`, and below it what waited. */
+/* Ends the waiting: writes `above`, and below it the text that waited. */
 void cli_output_release(struct cli_output *to, const struct explain_text *above);
+
+/* Returns the columns of lines on standard output: the terminal's, from 72 to 200; 110 without a terminal. */
+unsigned cli_output_columns(void);
 
 #endif

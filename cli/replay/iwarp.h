@@ -4,7 +4,7 @@
 #define NORNIC_CLI_REPLAY_IWARP_H
 
 #include "cli/report/json.h"
-#include "explain/replay/iwarp/iwarp_replay.h"
+#include "explain/replay/iwarp/replay.h"
 
 void cli_replay_iwarp_text(const struct explain_iwarp_compared *c);
 void cli_replay_iwarp_json(const struct explain_iwarp_compared *c);

@@ -14,6 +14,7 @@
 #include "cli/replay/diffs.h"
 #include "cli/replay/iwarp.h"
 #include "cli/replay/smc.h"
+#include "explain/replay/learn/learn.h"
 #include "explain/replay/replay.h"
 
 struct settings {

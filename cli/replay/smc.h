@@ -4,7 +4,7 @@
 #define NORNIC_CLI_REPLAY_SMC_H
 
 #include "cli/report/json.h"
-#include "explain/replay/smc/smc_replay.h"
+#include "explain/replay/smc/replay.h"
 
 void cli_replay_smc_text(const struct explain_smc_compared *c);
 void cli_replay_smc_json(const struct explain_smc_compared *c);

@@ -43,7 +43,7 @@ static const struct cli_option common_rows[] = {
     {"tcp", 0, NULL, "never SMC-R, to compare", AT(tcp_only)},
     {"input", 'i', "FILE", "send it (standard input; with -o alone: nothing)", AT(input), .kind = CLI_FILE},
     {"output", 'o', "FILE", "keep there what comes (standard output)", AT(output), .kind = CLI_FILE},
-    {"sum", 0, NULL, "SHA-256 of what passed, each way", AT(sum)},
+    {"sum", 0, NULL, "SHA-256 of what passed, each way", AT(say.sum)},
     {"ipv4", '4', NULL, "IPv4 only", AT(family), CLI_MEANS(AF_INET)},
     {"ipv6", '6', NULL, "IPv6 only", AT(family), CLI_MEANS(AF_INET6)},
     {"idle", 0, "TIME", "give up when nothing moves for so long (without end)", AT(idle_ns),
@@ -57,8 +57,8 @@ static const struct cli_option common_rows[] = {
     {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
      .preset = "1"},
     {"json", 'j', NULL, "report at the end as JSON: on standard output with -o, else on standard error",
-     AT(json)},
-    {"quiet", 'q', NULL, "no word but errors, and what --sum says", AT(quiet)},
+     AT(say.json)},
+    {"quiet", 'q', NULL, "no word but errors, and what --sum says", AT(say.quiet)},
     {NULL},
 };
 

@@ -17,7 +17,7 @@ void smc_progress_begin(struct smc_progress *p, const struct smc_connection *c)
 {
     /* What comes from or goes to a terminal is seen there. */
     bool by_hand = (c->in_fd >= 0 && isatty(c->in_fd)) || isatty(c->out_fd);
-    *p = (struct smc_progress){.is_on = !c->options->quiet && !by_hand && isatty(STDERR_FILENO)};
+    *p = (struct smc_progress){.is_on = !c->options->say.quiet && !by_hand && isatty(STDERR_FILENO)};
     p->last_ns = host_now_ns();
     p->next_ns = p->last_ns + LIVE_NS;
 }

@@ -51,7 +51,7 @@ static const char *role(const struct smc_connection *c)
 void smc_say_transport(const struct smc_connection *c)
 {
     char peer[SMC_ADDR_TEXT];
-    if (c->options->quiet || c->options->json)
+    if (c->options->say.quiet || c->options->say.json)
         return;
     smc_addr_text(&c->peer, peer);
     if (c->info.smcr)
@@ -144,15 +144,15 @@ static void print_flow(const char *verb, const struct smc_flow *flow, double sec
 
 void smc_report(const struct smc_connection *c, bool ok)
 {
-    if (c->options->json) {
+    if (c->options->say.json) {
         print_json(c, ok);
         return;
     }
-    if (c->options->quiet && !c->options->sum)
+    if (c->options->say.quiet && !c->options->say.sum)
         return;
     print_flow("sent", &c->sent, seconds_of(c));
     print_flow("received", &c->taken, seconds_of(c));
-    if (!c->info.smcr || c->options->quiet)
+    if (!c->info.smcr || c->options->say.quiet)
         return;
     struct smcr_counters n;
     smcr_sock_counters(&n);

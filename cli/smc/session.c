@@ -92,7 +92,7 @@ static int open_files(struct smc_connection *c)
     int err = open_input(o, &c->in_fd);
     if (err == CLI_OK)
         err = open_output(o, &c->out_fd);
-    if (err != CLI_OK || !o->sum)
+    if (err != CLI_OK || !o->say.sum)
         return err;
     c->sent.sum = smc_sum_create();
     c->taken.sum = smc_sum_create();
@@ -219,10 +219,10 @@ static void say_listening(const struct smc_options *o, int fd)
     char text[SMC_ADDR_TEXT];
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
-    if ((o->quiet && !o->json) || nornic_getsockname(fd, (struct sockaddr *)&addr, &len) != 0)
+    if ((o->say.quiet && !o->say.json) || nornic_getsockname(fd, (struct sockaddr *)&addr, &len) != 0)
         return;
-    fprintf(o->json && o->output ? stdout : stderr,
-            o->json ? "{\"listening\":\"%s\"}\n" : "listening on %s\n", smc_addr_text(&addr, text));
+    fprintf(o->say.json && o->output ? stdout : stderr,
+            o->say.json ? "{\"listening\":\"%s\"}\n" : "listening on %s\n", smc_addr_text(&addr, text));
     fflush(stdout);
 }
 
@@ -302,7 +302,7 @@ static int start(const struct smc_options *o)
         smcr_sock_stop(NULL);
         return cli_fail("%s", why.text);
     }
-    if (!o->quiet)
+    if (!o->say.quiet)
         fprintf(stderr, "nornic smc: %s\n", why.text);
     return CLI_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `nornic smc`: bytes between two programs over SMC-R, and a look into those that use it. What the files of
- * cli/smc/ share. Functions that return an exit status have printed their sentence. */
+/* `nornic smc`: bytes between two programs over SMC-R, and a look into those that use it. Shared by the files
+ * of cli/smc/. Functions that return an exit status have printed their sentence. */
 #ifndef NORNIC_CLI_SMC_SMC_H
 #define NORNIC_CLI_SMC_SMC_H
 
@@ -14,6 +14,11 @@
 
 struct cli_command;
 
+/* The report of a command at its end. */
+struct smc_say {
+    bool sum, json, quiet;
+};
+
 struct smc_options {
     bool listen, keep; /* smc listen, -k */
     char *where;       /* smc listen: as it was given */
@@ -22,12 +27,13 @@ struct smc_options {
     int family; /* AF_UNSPEC: either */
     const char *input, *output;
     struct smcr_sock_config sock;
-    char captures[SMCR_SOCK_MAX_PORTS][256]; /* what sock.ports[].capture_path points to */
+    char captures[SMCR_SOCK_MAX_PORTS][256]; /* the memory that sock.ports[].capture_path points to */
     const char *capture, *trace;
     struct nornic_impair impair;
     uint32_t rcvbuf_bytes, sndbuf_bytes; /* 0: the default */
     uint64_t connect_ns, idle_ns;        /* UINT64_MAX: without end */
-    bool require_smc, tcp_only, sum, json, quiet;
+    bool require_smc, tcp_only;
+    struct smc_say say;
 };
 
 /* Their settings are a struct smc_options: options.c. */
@@ -37,8 +43,8 @@ extern const struct cli_command smc_listen_command, smc_connect_command;
 
 /* The interface of "xdp:eth0:native"; `*len` letters. */
 const char *smc_interface_of(const char *port, int *len);
-/* --device and --ueid, as a row's take() has them: one more into `sock`. A device's `text` is cut in place at
- * its comma, and `sock` keeps pointing into it, as it does into what stands behind ",pnetid=". CLI_OK; or
+/* --device and --ueid, as a row's take() has them: one more into `sock`. A device's `text` is cut in place
+ * at its comma, and `sock` keeps pointing into it, as it does into the text behind ",pnetid=". CLI_OK; or
  * CLI_ERROR after a sentence. */
 int smc_take_device(struct smcr_sock_config *sock, const char *option, char *text);
 int smc_take_ueid(struct smcr_sock_config *sock, const char *option, char *text);
@@ -52,7 +58,7 @@ struct smc_flow {
     bool has_ended;      /* all is over, and the other side of it was told */
     struct smc_sum *sum; /* NULL: not asked for */
     uint8_t *buf;
-    size_t from, to; /* what waits in it */
+    size_t from, to; /* the waiting bytes in it */
     bool is_eof;     /* nothing comes in any more */
 };
 

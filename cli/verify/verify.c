@@ -104,7 +104,7 @@ static enum roce_rx_verdict verdict_of(const struct explain_packet *packet, enum
 {
     if (is == EXPLAIN_SOUND_ICRC)
         return ROCE_RX_DROP_ICRC;
-    return packet->is_cut ? ROCE_RX_DROP_SHORT : packet->verdict;
+    return packet->cut.is_end ? ROCE_RX_DROP_SHORT : packet->verdict;
 }
 
 /* Judges one packet. False when there is no memory to remember a bad one. DF may be clear: the ICRC is the
@@ -122,7 +122,7 @@ static bool check_packet(struct tally *t, struct explain_packet *packet)
         .found = packet->roce.icrc_found,
         .len_bytes = packet->len_bytes,
         .wire_bytes = packet->wire_bytes,
-        .is_only_checksum = packet->is_only_checksum,
+        .is_only_checksum = packet->checksum.is_only_udp,
     };
     if (soundness != EXPLAIN_SOUND_GOOD && !add_bad(t, &bad))
         return false;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the CM, followed from the REQ to the DREP: which message belongs to which, what was sent
  * again, and what REQ and REP tell of the queue pairs before their first packet. */
+#include "explain/flow/connection.h"
+
 #include <inttypes.h>
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pair/find.h"
+#include "explain/flow/pair/table.h"
 #include "net/bytes.h"
 #include "roce/cm/mad.h"
 
@@ -94,8 +97,8 @@ struct explain_pair *explain_pair_begin(struct explain_flows *f, const struct ex
     for (unsigned d = 0; pair && d < 2; d++) {
         if (starting_psn[d] == EXPLAIN_PSN_UNKNOWN)
             continue;
-        pair->half[d].has_requests = true;
-        pair->half[d].first_psn = pair->half[d].next_psn = starting_psn[d];
+        pair->half[d].asks.has_any = true;
+        pair->half[d].asks.first_psn = pair->half[d].asks.next_psn = starting_psn[d];
     }
     return pair;
 }

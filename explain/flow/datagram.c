@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Datagrams: UD, and the messages of the connection manager. */
+#include "explain/flow/datagram.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
-#include "explain/flow/describe.h"
+#include "explain/flow/connection.h"
+#include "explain/flow/pair/count.h"
+#include "explain/flow/pair/find.h"
+#include "explain/meaning/words.h"
 #include "nornic/cm.h"
 #include "roce/cm/mad.h"
 
@@ -163,7 +168,7 @@ static void describe_ud(struct explain_flows *f, const struct explain_packet *pa
         m->message = ++pair->shown.messages[direction];
         m->piece = m->pieces = 1;
         m->bytes_done = m->bytes_total = pkt->payload_bytes;
-        explain_carried_datagram(pair, direction, packet, m);
+        explain_pair_carry_datagram(pair, direction, packet, m);
     }
     snprintf(m->words, sizeof m->words, "UD SEND%s from QP 0x%06x, %u byte%s, Q_Key 0x%08x",
              pkt->op->flags & ROCE_PKT_IMMDT ? " with immediate" : "", pkt->deth.src_qpn, pkt->payload_bytes,

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/describe.h"
-#include "explain/flow/message.h"
-#include "explain/flow/place.h"
-#include "explain/flow/pmtu.h"
+#include "explain/flow/message/pmtu.h"
+#include "explain/flow/pair/place.h"
+#include "explain/meaning/words.h"
 #include "roce/psn.h"
 
 #define PMTU_LEAST  256
@@ -17,15 +16,15 @@
 #define LEADS       3                 /* answers before their questions that show one */
 #define LEADS_SHARE 8                 /* if they are at least so great a part, 1/8, of all */
 
-/* The PSN that the sender uses next at the earliest, as far as that answer shows: a READ whose path MTU is
- * guessed may take more than was thought, if the answer goes on with others. */
+/* Returns the PSN that the sender uses next at the earliest, as far as that answer shows. A READ with a
+ * guessed path MTU may take more than was thought, if the answer goes on with others. */
 static uint32_t next_psn(const struct explain_half *half, const struct roce_pkt *pkt)
 {
-    const struct explain_read *r = explain_read_last(half);
+    const struct explain_read *r = explain_read_last(&half->reads, half->asks.next_psn);
     bool goes_on =
         !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || !(pkt->op->flags & ROCE_PKT_READ_RESP);
-    if (!half->is_guessed || !r || !goes_on)
-        return half->next_psn;
+    if (!half->asks.is_guessed || !r || !goes_on)
+        return half->asks.next_psn;
     return roce_psn_add(r->psn, explain_pieces_of(r->bytes, PMTU_LEAST));
 }
 
@@ -60,12 +59,13 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    half->has_ghosts = true; /* also if it is met later: who answers what was in doubt */
+    /* also if it is met later: it was in doubt which end the answer was for */
+    half->capture.has_ghosts = true;
     half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
         (struct explain_early_answer){.number = packet->number,
                                       .time_ns = packet->time_ns,
                                       .psn = packet->roce.bth.psn,
-                                      .next_psn = half->next_psn,
+                                      .next_psn = half->asks.next_psn,
                                       .opcode = packet->roce.bth.opcode,
                                       .bytes = packet->roce.payload_bytes,
                                       .is_ours = is_ours,
@@ -76,7 +76,7 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
                         struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (!half->has_requests) /* the capture may begin in the middle: whatever it answers is acknowledged */
+    if (!half->asks.has_any) /* the capture may begin in the middle: whatever it answers is acknowledged */
         return false;
     if (!is_plain_answer(pkt) || !is_ahead(half, pkt))
         return false;
@@ -90,17 +90,18 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
 
 static void move_edge(struct explain_half *half, uint32_t end_psn)
 {
-    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+    if (half->acks.is_known && roce_psn_diff(end_psn, half->acks.una_psn) <= 0)
         return;
-    explain_sent_answered(half, half->is_una_known ? half->una_psn : half->first_psn, end_psn);
-    half->is_una_known = true;
-    half->una_psn = end_psn;
+    explain_sent_answered(&half->history, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn,
+                          end_psn);
+    half->acks.is_known = true;
+    half->acks.una_psn = end_psn;
 }
 
 /* A READ has its answers one by one, an atomic its own. */
 static void answer_read(struct explain_half *half, const struct explain_early_answer *e)
 {
-    struct explain_read *r = explain_read_find(half, e->psn);
+    struct explain_read *r = explain_read_find(&half->reads, e->psn);
     uint32_t flags = roce_opcodes[e->opcode].flags;
     if (!r || !(flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH)))
         return;
@@ -117,32 +118,32 @@ static void answer_read(struct explain_half *half, const struct explain_early_an
         explain_pmtu_read_ends(half, r, k, e->bytes);
 }
 
-/* The clocks of the two directions differ, or where records that lie close have changed places, that. Once
- * for two hosts. */
+/* Reports that the clocks of the two directions differ, or that records which lie close have changed places.
+ * Once for two hosts. */
 static void tell_clocks(struct explain_half *half, const struct explain_early_answer *e, uint64_t lead_ns,
                         struct explain_meaning *m)
 {
-    struct explain_clocks *c = half->clocks;
+    struct explain_clocks *c = half->clock.hosts;
     char lead[32];
     snprintf(lead, sizeof lead, lead_ns < SHORT_NS ? "%.1f us" : "%.1f ms",
              (double)lead_ns / (lead_ns < SHORT_NS ? 1e3 : 1e6));
-    if (half->skew_ns && lead_ns && !c->is_skew_told)
+    if (half->clock.skew_ns && lead_ns && !c->is_skew_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "answers stand before what they answer, #%" PRIu64
                        " by %s: the clocks of the two directions differ, and times between them tell nothing",
                        e->number, lead);
-    else if (!half->skew_ns && lead_ns < SWAPPED_NS && half->timely > LEADS * LEADS_SHARE &&
+    else if (!half->clock.skew_ns && lead_ns < SWAPPED_NS && half->clock.timely > LEADS * LEADS_SHARE &&
              !c->is_skew_told && !c->is_swap_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "#%" PRIu64 ", which answers this, stands %s before it: records are out of order",
                        e->number, lead_ns ? lead : "at the same time");
     else
         return;
-    c->is_skew_told |= half->skew_ns != 0;
+    c->is_skew_told |= half->clock.skew_ns != 0;
     c->is_swap_told = true;
 }
 
-/* One past what the answer acknowledges: of a NAK, which names what it waits for, that. */
+/* Returns one past the PSN that the answer acknowledges; of a NAK the PSN that it names. */
 static uint32_t end_of(const struct explain_early_answer *e)
 {
     return e->is_nak ? e->psn : roce_psn_add(e->psn, 1);
@@ -161,8 +162,8 @@ static void meet(struct explain_half *half, const struct explain_early_answer *e
     move_edge(half, end_of(e));
 }
 
-/* A request came behind its answer. At the same time, that is the order of two records, and no clock. What
- * other flows between these hosts show goes for this one too, where it is more than two records that changed
+/* A request came behind its answer. At the same time, that is the order of two records, and no clock.
+ * Other flows between these hosts count for this one too, if it is more than two records that changed
  * places. */
 static void note_lead(struct explain_pair *pair, struct explain_half *half, struct explain_early *early,
                       const struct explain_packet *packet, const struct explain_early_answer *e,
@@ -171,9 +172,10 @@ static void note_lead(struct explain_pair *pair, struct explain_half *half, stru
     uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
     early->leads += lead_ns != 0;
     early->most_ns = max_u64(early->most_ns, lead_ns);
-    half->clocks->leads += lead_ns != 0;
-    bool is_shown_elsewhere = lead_ns >= SWAPPED_NS && are_many(half->clocks->leads, half->clocks->timely);
-    if (lead_ns && (are_many(early->leads, half->timely) || is_shown_elsewhere))
+    half->clock.hosts->leads += lead_ns != 0;
+    bool is_shown_elsewhere =
+        lead_ns >= SWAPPED_NS && are_many(half->clock.hosts->leads, half->clock.hosts->timely);
+    if (lead_ns && (are_many(early->leads, half->clock.timely) || is_shown_elsewhere))
         explain_pair_skewed(pair, early->most_ns);
     tell_clocks(half, e, lead_ns, m);
 }
@@ -193,7 +195,7 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
         struct explain_early_answer *e = &early->kept[(early->next + i) % EXPLAIN_EARLY_KEPT];
         if (!e->number)
             continue;
-        bool is_met = ((e->psn - psn) & ROCE_PSN_MASK) < ((half->next_psn - psn) & ROCE_PSN_MASK);
+        bool is_met = ((e->psn - psn) & ROCE_PSN_MASK) < ((half->asks.next_psn - psn) & ROCE_PSN_MASK);
         if (is_met)
             meet(half, e);
         else if (((e->psn - from_psn) & ROCE_PSN_MASK) < left_out)
@@ -211,12 +213,12 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
 
 /* --- it never came --- */
 
-/* What was sent behind the answer has lower PSNs than it: it was an answer to nothing. Otherwise the capture
- * may have missed the request, or it was overtaken on its way. */
+/* Tells why an answer has no request. If the packets that were sent behind the answer have lower PSNs, it was
+ * an answer to nothing. Otherwise the capture may have missed the request, or it was overtaken on its way. */
 static struct explain_why why_left(const struct explain_half *half, const struct explain_early_answer *e)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};
-    if (half->next_psn != e->next_psn)
+    if (half->asks.next_psn != e->next_psn)
         why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
     else if (!explain_weather_is_calm(half->weather))
         explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
@@ -225,7 +227,7 @@ static struct explain_why why_left(const struct explain_half *half, const struct
 
 bool explain_early_left(const struct explain_half *half, unsigned *at, struct explain_finding *f)
 {
-    while (half->early && !half->skew_ns && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
+    while (half->early && !half->clock.skew_ns && !half->capture.is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
         /* of a READ that took more PSNs than was thought then */
         if (!e->number || !e->is_ours || !explain_was_not_asked(half, e->psn))

@@ -9,7 +9,7 @@
 #ifndef NORNIC_EXPLAIN_FLOW_EARLY_H
 #define NORNIC_EXPLAIN_FLOW_EARLY_H
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pair/types.h"
 
 /* Takes an answer to what the half has not sent so far: it says so in `m`, and does not move the edge of what
  * is acknowledged. `is_ours`: as far as ports and others tell it answers this half. False: it is none, and

@@ -11,9 +11,9 @@
 /* Packets of the gap that never came. */
 static uint32_t missing_of(const struct explain_half *half)
 {
-    uint32_t count = (half->gap.end_psn - half->gap.psn) & ROCE_PSN_MASK, missing = 0;
+    uint32_t count = (half->capture.gap.end_psn - half->capture.gap.psn) & ROCE_PSN_MASK, missing = 0;
     for (uint32_t i = 0; i < count && i < GAP_WALK_MAX; i++) {
-        missing += explain_was_not_asked(half, roce_psn_add(half->gap.psn, i));
+        missing += explain_was_not_asked(half, roce_psn_add(half->capture.gap.psn, i));
     }
     return missing;
 }
@@ -23,18 +23,18 @@ static uint32_t missing_of(const struct explain_half *half)
 void explain_gap_judge(struct explain_half *half, uint64_t answer, const struct roce_pkt *pkt,
                        struct explain_meaning *m)
 {
-    struct explain_gap *gap = &half->gap;
-    if (!gap->number || gap->is_covered || !half->is_una_known ||
-        roce_psn_diff(half->una_psn, gap->end_psn) < 0)
+    struct explain_gap *gap = &half->capture.gap;
+    if (!gap->number || gap->is_covered || !half->acks.is_known ||
+        roce_psn_diff(half->acks.una_psn, gap->end_psn) < 0)
         return;
     gap->is_covered = true;
     uint32_t missing = missing_of(half);
     if (!missing)
         return;
-    half->is_holey = true;
-    if (half->is_unseen)
+    half->capture.is_holey = true;
+    if (half->capture.is_unseen)
         return;
-    bool is_doubtful = half->is_headers_cut || missing >= GAP_WALK_MAX;
+    bool is_doubtful = half->capture.is_headers_cut || missing >= GAP_WALK_MAX;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED,
                               .sure = is_doubtful ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN};
     explain_why_prove(&why, gap->number, "the packet behind them");

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers of a connected QP: to what, and what they say. */
+/* Answers of a connected QP: the requests that they are for, and their content. */
+#include "explain/flow/response.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/describe.h"
+#include "explain/flow/again/notes.h"
+#include "explain/flow/again/selective.h"
+#include "explain/flow/again/trouble.h"
 #include "explain/flow/early.h"
 #include "explain/flow/gap.h"
-#include "explain/flow/message.h"
-#include "explain/flow/pmtu.h"
+#include "explain/flow/message/message.h"
+#include "explain/flow/message/pmtu.h"
+#include "explain/flow/pair/count.h"
+#include "explain/flow/pair/fit.h"
+#include "explain/meaning/words.h"
+#include "explain/packet/sender.h"
 #include "roce/psn.h"
 
 /* The request at `end_psn` - 1 has its answer: how long that took, if it was sent once. */
@@ -16,32 +24,32 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
                     const struct explain_packet *packet)
 {
     bool is_once = !s->is_answered && s->first_ns == s->time_ns;
-    half->is_at_once |= is_once && packet->time_ns == s->time_ns;
+    half->clock.is_at_once |= is_once && packet->time_ns == s->time_ns;
     if (!is_once || packet->time_ns <= s->time_ns)
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
-    half->timely++;
-    half->clocks->timely++;
-    half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
+    half->clock.timely++;
+    half->clock.hosts->timely++;
+    half->clock.rtt_ns = half->clock.rtt_ns ? min_u64(half->clock.rtt_ns, ns) : ns;
 }
 
 /* Everything before `end_psn` is acknowledged; returns the newest packet among it that was seen, or 0. */
 static uint64_t acknowledge(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn)
 {
     uint64_t newest = 0;
-    struct explain_sent *s = explain_sent_find(half, roce_psn_add(end_psn, ROCE_PSN_MASK));
+    struct explain_sent *s = explain_sent_find(&half->history, roce_psn_add(end_psn, ROCE_PSN_MASK));
     if (s) {
         newest = s->number;
         measure(half, s, packet);
     }
-    if (half->has_requests && !half->is_guessed && roce_psn_diff(end_psn, half->next_psn) > 0)
+    if (half->asks.has_any && !half->asks.is_guessed && roce_psn_diff(end_psn, half->asks.next_psn) > 0)
         return newest; /* it was not sent so far (ROCE-RC-30) */
-    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+    if (half->acks.is_known && roce_psn_diff(end_psn, half->acks.una_psn) <= 0)
         return newest; /* an answer that comes again takes nothing back, and adds nothing */
-    uint32_t from = half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
-    explain_sent_answered(half, from, end_psn);
-    half->is_una_known = true;
-    half->una_psn = end_psn;
+    uint32_t from = half->acks.is_known ? half->acks.una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
+    explain_sent_answered(&half->history, from, end_psn);
+    half->acks.is_known = true;
+    half->acks.una_psn = end_psn;
     explain_note_progress(half, packet, end_psn);
     return newest;
 }
@@ -56,17 +64,17 @@ static void put_credits(struct explain_words *w, uint8_t syndrome)
     explain_words_put(w, " credits");
 }
 
-/* A PSN that was never sent, where the capture shows the requests. Of a READ that is older than these the
- * rest may have been asked for. */
+/* Returns whether the PSN was never sent, as far as the capture shows the requests. Of a READ that is older
+ * than these the rest may have been asked for. */
 static bool is_ghost(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
-    bool is_older = roce_psn_diff(psn, half->first_psn) < 0;
-    if (!half->has_requests || explain_is_asked(half, psn))
+    bool is_older = roce_psn_diff(psn, half->asks.first_psn) < 0;
+    if (!half->asks.has_any || explain_is_asked(half, psn))
         return false;
-    return is_older ? !(pkt->op->flags & ROCE_PKT_READ_RESP) && half->is_una_known &&
-                          roce_psn_diff(half->una_psn, half->first_psn) > 0
-                    : roce_psn_diff(psn, half->next_psn) >= 0;
+    return is_older ? !(pkt->op->flags & ROCE_PKT_READ_RESP) && half->acks.is_known &&
+                          roce_psn_diff(half->acks.una_psn, half->asks.first_psn) > 0
+                    : roce_psn_diff(psn, half->asks.next_psn) >= 0;
 }
 
 static void take_ack(struct explain_half *half, const struct explain_packet *packet,
@@ -74,7 +82,7 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
 {
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t psn = pkt->bth.psn;
-    bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
+    bool again = half->acks.is_known && roce_psn_diff(psn, half->acks.una_psn) < 0;
     if (again)
         explain_note_ack_again(half);
     m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
@@ -106,7 +114,7 @@ static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsig
 }
 
 /* The PSN did not come, or it came and was refused: then a NAK behind the RNR NAK tells of nothing new, as
- * Linux sends it for what followed (ROCE-INT-12). */
+ * Linux sends it for the packets behind (ROCE-INT-12). */
 static void take_nak_sequence(struct explain_pair *pair, struct explain_half *half,
                               const struct explain_packet *packet, const struct explain_sent *s,
                               bool is_fresh, struct explain_meaning *m)
@@ -129,7 +137,7 @@ static void take_nak_sequence(struct explain_pair *pair, struct explain_half *ha
     explain_note_trouble(
         half, packet,
         (struct explain_trouble){.kind = EXPLAIN_TROUBLE_NAK, .psn = psn, .is_fresh = is_fresh});
-    explain_why_prove(&why, is_here ? s->number : half->gap.number,
+    explain_why_prove(&why, is_here ? s->number : half->capture.gap.number,
                       is_here ? "the packet that did not arrive" : "the packet behind it");
     explain_weather_tell(
         half->weather,
@@ -147,9 +155,9 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t psn = pkt->bth.psn;
     uint8_t syndrome = pkt->aeth.syndrome;
-    struct explain_sent *s = explain_sent_find(half, psn);
+    struct explain_sent *s = explain_sent_find(&half->history, psn);
     m->answers = s ? s->number : 0;
-    bool is_fresh = roce_psn_diff(psn, half->is_una_known ? half->una_psn : half->first_psn) > 0;
+    bool is_fresh = roce_psn_diff(psn, half->acks.is_known ? half->acks.una_psn : half->asks.first_psn) > 0;
     acknowledge(half, packet, psn);
     if (s)
         s->is_answered = true;
@@ -162,7 +170,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
         take_nak_sequence(pair, half, packet, s, is_fresh, m);
         return;
     }
-    half->is_dead = true;
+    half->acks.is_dead = true;
     snprintf(m->words, sizeof m->words, "%s, at PSN 0x%06x", roce_syndrome_name(syndrome), psn);
     explain_remark(m, EXPLAIN_FIND_NAK_FATAL, "ROCE-RS-12", 0, m->answers, "%s",
                    roce_syndrome_name(syndrome));
@@ -174,7 +182,7 @@ static void note_skipped(struct explain_half *half, const struct explain_packet 
 {
     uint32_t psn = packet->roce.bth.psn;
     struct explain_read *r;
-    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++) {
+    for (uint32_t age = 1; (r = explain_read_aged(&half->reads, age)); age++) {
         if (roce_psn_diff(psn, roce_psn_add(r->psn, r->span)) < 0)
             continue;
         if (!r->is_answered)
@@ -216,7 +224,7 @@ static struct explain_why why_behind(const struct explain_half *half, const stru
 {
     enum explain_order order = explain_ids_order(ids, explain_ip_id(packet));
     struct explain_why why = {.cause = EXPLAIN_CAUSE_ASKED_AGAIN, .sure = EXPLAIN_SURE_LIKELY};
-    explain_why_prove(&why, half->answer_number,
+    explain_why_prove(&why, half->acks.newest_number,
                       is_first ? "an answer that is behind it" : "the newest answer");
     if (is_first && order == EXPLAIN_ORDER_EARLIER) {
         why.cause = EXPLAIN_CAUSE_OVERTAKEN;
@@ -264,22 +272,22 @@ static void place_answer(struct explain_half *half, const struct explain_ids *id
     remark_behind(half, ids, read, is_first, packet, m);
 }
 
-/* An answer goes on right behind what was taken for the end of a READ, and no other request has its PSN: the
- * READ takes more PSNs, as the path MTU is smaller than was thought. NULL: there is no such READ. */
+/* Extends a READ. An answer goes on right behind the assumed end of the READ, and no other request has its
+ * PSN: the READ takes more PSNs, as the path MTU is smaller than was thought. NULL: there is no such READ. */
 static struct explain_read *extend_read(struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
     struct explain_read *r = NULL;
-    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || explain_sent_find(half, psn))
+    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || explain_sent_find(&half->history, psn))
         return NULL;
-    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++)
+    for (uint32_t age = 1; (r = explain_read_aged(&half->reads, age)); age++)
         if (roce_psn_add(r->psn, r->span) == psn && roce_opcodes[r->opcode].flags & ROCE_PKT_READ)
             break;
     if (!r || r->span * 256 >= r->bytes)
         return NULL;
     r->span++;
-    if (half->next_psn == psn)
-        half->next_psn = roce_psn_add(psn, 1);
+    if (half->asks.next_psn == psn)
+        half->asks.next_psn = roce_psn_add(psn, 1);
     return r;
 }
 
@@ -305,7 +313,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
 {
     const struct roce_pkt *pkt = &packet->roce;
     explain_pmtu_learn(pair, half, pkt);
-    struct explain_read *read = explain_read_find(half, pkt->bth.psn);
+    struct explain_read *read = explain_read_find(&half->reads, pkt->bth.psn);
     if (!read)
         read = extend_read(half, pkt);
     if (!read) {
@@ -334,7 +342,7 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
                             struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    struct explain_read *read = explain_read_find(half, pkt->bth.psn);
+    struct explain_read *read = explain_read_find(&half->reads, pkt->bth.psn);
     if (read) {
         read->is_answered = true;
         m->message = read->message;
@@ -346,7 +354,7 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
 }
 
 /* The answer that this one is a copy of, made by the network: the same identification, from a sender that
- * counts. What is no copy is remembered. */
+ * counts. An answer that is no copy is remembered. */
 static uint64_t copy_of(struct explain_half *half, const struct explain_ids *ids,
                         const struct explain_packet *packet)
 {
@@ -355,12 +363,12 @@ static uint64_t copy_of(struct explain_half *half, const struct explain_ids *ids
     if (packet->roce.l3_kind != ROCE_L3_IPV4 ||
         (ids->count > 1 && explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN))
         return 0; /* it does not count */
-    for (unsigned i = 0; half->answers && i < EXPLAIN_ANSWERS_MAX; i++) {
-        const struct explain_answer *a = &half->answers[i];
+    for (unsigned i = 0; half->answers.kept && i < EXPLAIN_ANSWERS_MAX; i++) {
+        const struct explain_answer *a = &half->answers.kept[i];
         if (a->number && a->ip_id == id && a->psn == bth->psn && a->opcode == bth->opcode)
             return explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN ? 0 : a->number;
     }
-    struct explain_answer *kept = explain_answer_add(half);
+    struct explain_answer *kept = explain_answer_add(&half->answers);
     if (kept)
         *kept = (struct explain_answer){
             .number = packet->number, .psn = bth->psn, .ip_id = id, .opcode = bth->opcode};
@@ -384,16 +392,16 @@ static void remark_copy(const struct explain_packet *packet, const struct explai
 /* Whether an answer that fits no request is one to this pair, as far as others and the UDP ports tell. */
 static bool is_one_of_ours(const struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt)
 {
-    return pair->is_paired || (pair->pair_tries <= 1 && explain_is_own_port(pkt->src_port) &&
-                               pair->src_port[!direction] == pkt->src_port);
+    return pair->pairing.is_shown || (pair->pairing.tries <= 1 && explain_is_own_port(pkt->src_port) &&
+                                      pair->src_port[!direction] == pkt->src_port);
 }
 
 /* Of a PSN before the first that was sent here. */
 static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
-    half->is_begun_before = true;
-    half->has_ghosts = true;
+    half->message.is_begun_before = true;
+    half->capture.has_ghosts = true;
     explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_BEFORE_CAPTURE, EXPLAIN_CAUSE_NONE);
     explain_because(explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
                                    "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn),
@@ -406,33 +414,33 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
 {
     struct explain_half *half = &pair->half[direction];
     bool is_ack = pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
-    if (!is_ack || !half->has_requests || half->is_open || half->is_guessed ||
-        half->una_psn != half->next_psn)
+    if (!is_ack || !half->asks.has_any || half->message.is_open || half->asks.is_guessed ||
+        half->acks.una_psn != half->asks.next_psn)
         return;
     int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn, m);
     if (more && !m->is_uncounted)
         explain_add_words(m, "; %d message%s %s than were counted before #%" PRIu64, abs(more),
-                          abs(more) == 1 ? "" : "s", more < 0 ? "fewer" : "more", half->gap.number);
+                          abs(more) == 1 ? "" : "s", more < 0 ? "fewer" : "more", half->capture.gap.number);
 }
 
-/* A responder's MSN never goes back: it is another, behind the same QPN, and what was known of the first is
- * of no use for it. */
+/* A responder's MSN never goes back: it is another, behind the same QPN, and the facts about the first are of
+ * no use for it. */
 static void judge_age(struct explain_pair *pair, struct explain_half *half, const struct roce_pkt *pkt)
 {
-    bool is_further = !half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) >= 0;
+    bool is_further = !half->acks.is_known || roce_psn_diff(pkt->bth.psn, half->acks.una_psn) >= 0;
     if (!(pkt->op->flags & ROCE_PKT_AETH) || !is_further)
         return;
-    if (half->is_una_known && roce_psn_diff(pkt->aeth.msn, half->newest_msn) < 0) {
+    if (half->acks.is_known && roce_psn_diff(pkt->aeth.msn, half->msn.newest) < 0) {
         pair->shown.earlier = pair->index;
         pair->ids[0] = pair->ids[1] = (struct explain_ids){0};
-        half->is_msn_known = false;
-        half->gap.is_covered = true;
+        half->msn.is_known = false;
+        half->capture.gap.is_covered = true;
         free(half->recovery);
         half->recovery = NULL;
         free(half->selective);
         half->selective = NULL;
     }
-    half->newest_msn = pkt->aeth.msn;
+    half->msn.newest = pkt->aeth.msn;
 }
 
 static void describe_sack(const struct roce_pkt *pkt, const struct explain_sack *sack,
@@ -451,13 +459,13 @@ static void describe_sack(const struct roce_pkt *pkt, const struct explain_sack 
 static void remark_lacking(struct explain_pair *pair, struct explain_half *half,
                            const struct explain_sack *sack, struct explain_meaning *m)
 {
-    const struct explain_sent *s = explain_sent_find(half, sack->psn);
+    const struct explain_sent *s = explain_sent_find(&half->history, sack->psn);
     bool is_here =
         s && (explain_is_newest_here(half, sack->psn, s) || !explain_weather_is_calm(half->weather));
     uint64_t sent_number = s ? s->number : 0;
     uint32_t count = (sack->end_psn - sack->psn) & ROCE_PSN_MASK;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
-    explain_why_prove(&why, is_here ? sent_number : half->gap.number,
+    explain_why_prove(&why, is_here ? sent_number : half->capture.gap.number,
                       is_here ? "the packet that did not arrive" : "the packet behind it");
     explain_weather_tell(half->weather,
                          &(struct explain_missing){.qpn = pair->shown.qpn[half == &pair->half[0]],
@@ -475,8 +483,8 @@ static void remark_lacking(struct explain_pair *pair, struct explain_half *half,
                     &why);
 }
 
-/* A selective acknowledgement of nornic's: everything before its PSN has come, and of what is behind it a
- * bitmap tells. Without one it asks, or answers. */
+/* A selective acknowledgement of nornic's: everything before its PSN has come, and a bitmap tells of the
+ * packets behind it. Without one it asks, or answers. */
 static void take_sack(struct explain_pair *pair, struct explain_half *half, unsigned direction,
                       const struct explain_packet *packet, struct explain_meaning *m)
 {
@@ -487,9 +495,9 @@ static void take_sack(struct explain_pair *pair, struct explain_half *half, unsi
         return;
     }
     pair->shown.selective_acks[direction]++;
-    bool is_further = !half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) > 0;
+    bool is_further = !half->acks.is_known || roce_psn_diff(pkt->bth.psn, half->acks.una_psn) > 0;
     acknowledge(half, packet, pkt->bth.psn);
-    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    const struct explain_sent *s = explain_sent_find(&half->history, pkt->bth.psn);
     struct explain_sack sack = explain_selective_take(half, packet, is_further);
     m->answers = s ? s->number : 0;
     describe_sack(pkt, &sack, m);
@@ -542,25 +550,25 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     bool is_ours = is_one_of_ours(pair, direction, pkt);
     if (explain_early_take(half, packet, is_ours, m)) {
         explain_pmtu_learn(pair, half, pkt);
-        explain_carried_take(pair, !direction, packet, m);
+        explain_pair_carry(pair, !direction, packet, m);
         explain_ids_learn(ids, explain_ip_id(packet));
         return;
     }
     judge_age(pair, half, pkt);
     note_skipped(half, packet);
     take(pair, half, direction, packet, m);
-    explain_carried_take(pair, !direction, packet, m);
+    explain_pair_carry(pair, !direction, packet, m);
     if (is_ghost(half, pkt)) {
-        if (is_ours && roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
+        if (is_ours && roce_psn_diff(pkt->bth.psn, half->asks.next_psn) >= 0)
             explain_early_keep(half, packet, true);
-        else if (is_ours && !half->is_unseen && !half->skew_ns)
+        else if (is_ours && !half->capture.is_unseen && !half->clock.skew_ns)
             remark_ghost(half, pkt, m);
     } else {
         explain_gap_judge(half, packet->number, pkt, m);
         judge_count(pair, !direction, pkt, m);
     }
     explain_ids_learn(ids, explain_ip_id(packet));
-    half->answer_number = packet->number;
-    half->answer_ns = packet->time_ns;
-    pair->half[direction].react_ns = half->is_at_once ? 0 : half->rtt_ns;
+    half->acks.newest_number = packet->number;
+    half->acks.newest_ns = packet->time_ns;
+    pair->half[direction].clock.react_ns = half->clock.is_at_once ? 0 : half->clock.rtt_ns;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and atomics with their answers, which come in the order of the requests (RFC 5040 5.2, 5.5; RFC 7306
  * 5.2), and how many are under way (IWARP-FLOW-01). */
+#include "explain/iwarp/answer.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/done.h"
+#include "explain/iwarp/words.h"
 
 #define RESPONSE     EXPLAIN_FIND_IWARP_RESPONSE
 #define ATOMIC_BYTES 8
@@ -15,13 +18,13 @@
 
 static struct iwarp_asked *asked_at(const struct iwarp_half *h, uint32_t i)
 {
-    return &h->asked[(h->asked_first + i) % IWARP_ASKED_MAX];
+    return &h->asked.list[(h->asked.first + i) % IWARP_ASKED_MAX];
 }
 
 static void forget_first(struct iwarp_half *h)
 {
-    h->asked_first = (h->asked_first + 1) % IWARP_ASKED_MAX;
-    h->asked_count--;
+    h->asked.first = (h->asked.first + 1) % IWARP_ASKED_MAX;
+    h->asked.count--;
 }
 
 /* How many Reads and atomics the side may have under way, as both frames say; UINT32_MAX: they do not. An RTR
@@ -29,8 +32,8 @@ static void forget_first(struct iwarp_half *h)
 static uint32_t limit_of(const struct iwarp_view *v)
 {
     const struct explain_iwarp_conn *c = &v->conn->shown;
-    uint16_t ord = c->ord[v->side], ird = c->ird[!v->side];
-    if (!c->is_enhanced[0] || !c->is_enhanced[1])
+    uint16_t ord = c->frame[v->side].ord, ird = c->frame[!v->side].ird;
+    if (!c->frame[0].is_enhanced || !c->frame[1].is_enhanced)
         return UINT32_MAX;
     uint32_t most = ord == IWARP_DEPTH_OPEN ? UINT32_MAX : ord;
     most = min_u32(most, ird == IWARP_DEPTH_OPEN ? UINT32_MAX : ird);
@@ -40,15 +43,15 @@ static uint32_t limit_of(const struct iwarp_view *v)
 void explain_iwarp_ask(struct iwarp_view *v, const struct iwarp_fpdu *f, struct iwarp_asked *asked)
 {
     struct iwarp_half *h = iwarp_half_of(v);
-    if (!h->asked)
-        h->asked = calloc(IWARP_ASKED_MAX, sizeof *h->asked);
-    if (!h->asked) {
-        h->has_forgotten_asked = true;
+    if (!h->asked.list)
+        h->asked.list = calloc(IWARP_ASKED_MAX, sizeof *h->asked.list);
+    if (!h->asked.list) {
+        h->asked.has_forgotten = true;
         return;
     }
-    if (h->asked_count == IWARP_ASKED_MAX) {
+    if (h->asked.count == IWARP_ASKED_MAX) {
         forget_first(h);
-        h->has_forgotten_asked = true;
+        h->asked.has_forgotten = true;
     }
     asked->number = v->packet->number;
     asked->time_ns = v->packet->time_ns;
@@ -60,14 +63,14 @@ void explain_iwarp_ask(struct iwarp_view *v, const struct iwarp_fpdu *f, struct 
                                             .bytes = asked->is_atomic ? ATOMIC_BYTES : asked->size,
                                             .first_number = f->origin.number,
                                             .begin_ns = f->origin.time_ns};
-    *asked_at(h, h->asked_count++) = *asked;
+    *asked_at(h, h->asked.count++) = *asked;
     uint32_t limit = limit_of(v);
-    bool is_sure = !h->is_holey && !h->has_forgotten_asked && !iwarp_other_half(v)->is_holey &&
+    bool is_sure = !h->is_holey && !h->asked.has_forgotten && !iwarp_other_half(v)->is_holey &&
                    !explain_stream_hole(&iwarp_other_half(v)->stream);
-    if (h->asked_count > limit && is_sure)
+    if (h->asked.count > limit && is_sure)
         explain_remark(v->m, EXPLAIN_FIND_IWARP_LIMIT, "IWARP-FLOW-01", 0, asked_at(h, 0)->number,
                        "%" PRIu32 " Reads and atomics are under way: ORD and IRD allow %" PRIu32,
-                       h->asked_count, limit);
+                       h->asked.count, limit);
 }
 
 /* --- answers --- */
@@ -76,8 +79,9 @@ void explain_iwarp_ask(struct iwarp_view *v, const struct iwarp_fpdu *f, struct 
 static bool is_sure(const struct iwarp_view *v)
 {
     const struct iwarp_half *asker = iwarp_other_half(v);
-    return !asker->is_holey && !asker->has_forgotten_asked && !explain_stream_hole(&asker->stream) &&
-           !asker->is_lost && asker->has_frame && !v->conn->shown.is_older && !iwarp_half_of(v)->is_holey;
+    return !asker->is_holey && !asker->asked.has_forgotten && !explain_stream_hole(&asker->stream) &&
+           !asker->framing.is_lost && asker->framing.has_begun && !v->conn->shown.is_older &&
+           !iwarp_half_of(v)->is_holey;
 }
 
 static void judge_unasked(struct iwarp_view *v, const struct iwarp_fpdu *f)
@@ -98,7 +102,7 @@ static void say_how_long(struct iwarp_view *v, const struct iwarp_asked *a)
         explain_iwarp_go_on(v, " %.3f ms before", (double)(v->packet->time_ns - a->time_ns) / 1e6);
 }
 
-/* Its answer is there as a whole. Where others may be in a hole of the capture it may be that of another
+/* Its answer is there as a whole. If others may be in a hole of the capture it may be that of another
  * request, and how long it took is not told. */
 static void end_asked(struct iwarp_view *v, const struct iwarp_asked *a)
 {
@@ -109,7 +113,7 @@ static void end_asked(struct iwarp_view *v, const struct iwarp_asked *a)
     forget_first(iwarp_other_half(v));
 }
 
-/* Whether an answer to `like` may be one to it: by where its data go, or by its identifier. */
+/* Returns whether an answer to `like` may be one to it: by the place of its data, or by its identifier. */
 static bool is_like(const struct iwarp_asked *a, const struct iwarp_asked *like)
 {
     return a->is_atomic ? a->request_id == like->request_id
@@ -117,16 +121,16 @@ static bool is_like(const struct iwarp_asked *a, const struct iwarp_asked *like)
 }
 
 /* The oldest of its kind that is still open; one of the other kind before it has no answer, though answers
- * come in order. Where the capture has holes it is the oldest that the answer fits. */
+ * come in order. If the capture has holes it is the oldest that the answer fits. */
 static struct iwarp_asked *oldest(struct iwarp_view *v, const struct iwarp_asked *like)
 {
     struct iwarp_half *asker = iwarp_other_half(v);
     bool is_any = is_sure(v);
     uint32_t i = 0;
-    while (i < asker->asked_count && (asked_at(asker, i)->is_atomic != like->is_atomic ||
+    while (i < asker->asked.count && (asked_at(asker, i)->is_atomic != like->is_atomic ||
                                       !(is_any || is_like(asked_at(asker, i), like))))
         i++;
-    if (i == asker->asked_count)
+    if (i == asker->asked.count)
         return NULL;
     if (i && is_any)
         explain_remark(v->m, RESPONSE, "IWARP-ATOM-05", 0, asked_at(asker, 0)->number,
@@ -137,7 +141,7 @@ static struct iwarp_asked *oldest(struct iwarp_view *v, const struct iwarp_asked
     return asked_at(asker, 0);
 }
 
-/* IWARP-RDMAP-14: where it goes, and how much it is. */
+/* IWARP-RDMAP-14: its place, and its size. */
 static void judge_place(struct iwarp_view *v, const struct iwarp_fpdu *f, const struct iwarp_asked *a)
 {
     if (!is_sure(v))

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Segments of DDP and the messages of RDMAP that they make: what each is, and whether it is the next of
  * its kind (RFC 5041 4, RFC 5040 4). */
+#include "explain/iwarp/ddp.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/answer.h"
+#include "explain/iwarp/done.h"
+#include "explain/iwarp/terminate.h"
+#include "explain/iwarp/words.h"
 
 #define SEQUENCE EXPLAIN_FIND_IWARP_SEQUENCE
 #define OPCODE   EXPLAIN_FIND_IWARP_OPCODE
@@ -49,7 +54,8 @@ static void judge_turn(struct iwarp_view *v, struct iwarp_fpdu *f)
     if (c->shown.fpdus[v->side] || c->shown.is_older || !other->is_heard)
         return;
     bool is_unheard = !c->shown.fpdus[!v->side] && !explain_stream_hole(&other->stream) && !other->is_holey;
-    bool has_reply = other->has_frame || other->stream.acked > 0 || explain_stream_there(&other->stream);
+    bool has_reply =
+        other->framing.has_begun || other->stream.acked > 0 || explain_stream_there(&other->stream);
     if (v->side == 0 && !has_reply)
         explain_remark(v->m, EXPLAIN_FIND_IWARP_EARLY, "IWARP-MPA-02", 0, 0, "an FPDU before the Reply");
     else if (v->side == 1 && is_unheard)
@@ -294,9 +300,9 @@ static bool judge_fixed(struct iwarp_view *v, const struct iwarp_fpdu *f)
 static void note_unread(struct iwarp_view *v, const struct iwarp_fpdu *f)
 {
     if (f->ctrl.opcode == IWARP_OP_READ_REQUEST || f->ctrl.opcode == IWARP_OP_ATOMIC_REQUEST)
-        iwarp_half_of(v)->has_forgotten_asked = true;
+        iwarp_half_of(v)->asked.has_forgotten = true;
     else if (f->ctrl.opcode == IWARP_OP_ATOMIC_RESPONSE)
-        iwarp_other_half(v)->has_forgotten_asked = true;
+        iwarp_other_half(v)->asked.has_forgotten = true;
 }
 
 static void take_untagged(struct iwarp_view *v, struct iwarp_fpdu *f)

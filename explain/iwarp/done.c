@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When messages are done: how long each took, where the capture tells it. */
+#include "explain/iwarp/done.h"
+
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
 
 static void tell(struct iwarp_view *v, const struct explain_iwarp_done *is)
 {

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FPDUs, one behind the other (RFC 5044 4): lengths, markers, CRC. Their places follow from lengths
- * alone; where the capture has a hole, the next one is looked for. */
+/* FPDUs, one behind the other (RFC 5044 4): lengths, markers, CRC. Their places follow from lengths alone;
+ * behind a hole of the capture, the next one is looked for. */
+#include "explain/iwarp/fpdu.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/ddp.h"
+#include "explain/iwarp/layers.h"
+#include "explain/iwarp/words.h"
 #include "iwarp/wire/crc.h"
 #include "net/bytes.h"
 
@@ -73,8 +77,8 @@ bool explain_iwarp_is_proven(const uint8_t *bytes, uint32_t n)
 /* Bytes before the next marker from position `at` on; 0: one is there. */
 static uint32_t until_marker(const struct iwarp_half *h, uint64_t at)
 {
-    uint32_t behind = (uint32_t)((at - h->origin) % IWARP_MARKER_INTERVAL);
-    if (!h->has_markers)
+    uint32_t behind = (uint32_t)((at - h->framing.origin) % IWARP_MARKER_INTERVAL);
+    if (!h->framing.has_markers)
         return UINT32_MAX;
     return behind ? IWARP_MARKER_INTERVAL - behind : 0;
 }
@@ -131,7 +135,7 @@ static enum explain_crc check(struct iwarp_view *v, const struct iwarp_fpdu *f, 
                               uint32_t raw_known, uint32_t *found, uint32_t *expected)
 {
     struct explain_iwarp_conn *shown = &v->conn->shown;
-    if (shown->is_crc_known && !shown->is_crc)
+    if (shown->crc_use == EXPLAIN_CRCS_UNUSED)
         return EXPLAIN_CRC_OFF;
     if (raw_known < f->raw_bytes)
         return EXPLAIN_CRC_UNSEEN;
@@ -139,11 +143,10 @@ static enum explain_crc check(struct iwarp_view *v, const struct iwarp_fpdu *f, 
     *found = iwarp_crc_get(raw + covered);
     *expected = iwarp_crc(0, raw, covered);
     if (*found == *expected) {
-        shown->is_crc |= !shown->is_crc_known; /* one that is good by chance is not to be feared */
-        shown->is_crc_known = true;
+        shown->crc_use = EXPLAIN_CRCS_USED; /* one that is good by chance is not to be feared */
         return EXPLAIN_CRC_GOOD;
     }
-    return shown->is_crc_known ? EXPLAIN_CRC_BAD : EXPLAIN_CRC_UNSEEN;
+    return shown->crc_use == EXPLAIN_CRCS_USED ? EXPLAIN_CRC_BAD : EXPLAIN_CRC_UNSEEN;
 }
 
 /* As the four bytes travel. */
@@ -174,11 +177,11 @@ static void count(struct iwarp_view *v, const struct iwarp_fpdu *f)
                                     .is_last = f->has_ctrl && f->ctrl.l};
 }
 
-/* The FPDUs are somewhere else: what was read there is none. */
+/* The FPDUs are somewhere else: the bytes that were read there are none. */
 static void lose(struct iwarp_half *h)
 {
-    h->is_lost = true;
-    h->is_trusted = false;
+    h->framing.is_lost = true;
+    h->framing.is_trusted = false;
     h->write.is_open = h->response.is_open = false;
     for (unsigned qn = 0; qn < IWARP_QN_COUNT; qn++)
         h->order[qn] = (struct iwarp_order){0};
@@ -211,22 +214,22 @@ static void tell_cut(struct iwarp_view *v, const struct iwarp_fpdu *f)
     explain_iwarp_tell(v, "FPDU of %u bytes, cut within its headers", f->raw_bytes);
 }
 
-/* The FPDU that was begun is not there as a whole: what is there of its headers. */
+/* The FPDU that was begun is not there as a whole: shows the part of its headers that is there. */
 static void tell_begun(struct iwarp_view *v, struct iwarp_half *h, struct iwarp_fpdu *f)
 {
     uint8_t raw[PREFIX_BYTES + IWARP_MARKER_BYTES], plain[sizeof raw];
     uint64_t there = explain_stream_there(&h->stream);
     uint32_t n = (uint32_t)min_u64(min_u64(there, sizeof raw), f->raw_bytes);
-    if (h->begun_at == f->at)
+    if (h->framing.begun_at == f->at)
         return;
     n = explain_stream_read(&h->stream, f->at, n, raw);
     f->plain = plain;
     f->known = strip(NULL, h, f->at, raw, n, plain);
     explain_iwarp_parse(f);
-    if (h->is_trusted)
+    if (h->framing.is_trusted)
         explain_iwarp_show(v, f);
-    if (f->has_ctrl && h->is_trusted) {
-        h->begun_at = f->at;
+    if (f->has_ctrl && h->framing.is_trusted) {
+        h->framing.begun_at = f->at;
         explain_iwarp_tell(v, "%s: %" PRIu64 " of the %u bytes of its FPDU",
                            iwarp_opcode_name(f->ctrl.opcode), there, f->raw_bytes);
     }
@@ -237,14 +240,14 @@ static void take_whole(struct iwarp_view *v, struct iwarp_half *h, struct iwarp_
 {
     uint32_t found = 0, expected = 0;
     f->crc = check(v, f, v->w->raw, known, &found, &expected);
-    f->known = strip(known == f->raw_bytes && f->crc != EXPLAIN_CRC_BAD && h->is_trusted ? v : NULL, h, f->at,
-                     v->w->raw, known, v->w->plain);
+    f->known = strip(known == f->raw_bytes && f->crc != EXPLAIN_CRC_BAD && h->framing.is_trusted ? v : NULL,
+                     h, f->at, v->w->raw, known, v->w->plain);
     explain_iwarp_parse(f);
-    if (f->crc == EXPLAIN_CRC_BAD && !h->is_trusted) {
+    if (f->crc == EXPLAIN_CRC_BAD && !h->framing.is_trusted) {
         lose(h);
         return;
     }
-    h->is_trusted = true;
+    h->framing.is_trusted = true;
     explain_iwarp_show(v, f);
     if (f->crc == EXPLAIN_CRC_BAD)
         tell_bad(v, f, found, expected);
@@ -282,20 +285,20 @@ static bool take_one(struct iwarp_view *v, struct iwarp_half *h)
     }
     uint32_t known = explain_stream_read(stream, f.at, f.raw_bytes, v->w->raw);
     take_whole(v, h, &f, known);
-    if (!h->is_lost)
+    if (!h->framing.is_lost)
         explain_stream_skip(stream, f.at + f.raw_bytes);
     return true;
 }
 
-/* Moves *place on to where an FPDU may begin: of a stream with markers where one says (IWARP-MARK-03), else
- * at the beginning of a segment, as senders keep them aligned (RFC 5044 5). False: none does before it. A
- * marker that leads its FPDU says 0, and stands before any other of that FPDU. */
+/* Moves *place on to a place at which an FPDU may begin: of a stream with markers as one says
+ * (IWARP-MARK-03), else at the beginning of a segment, as senders keep them aligned (RFC 5044 5). False:
+ * none does before it. A marker that leads its FPDU says 0, and stands before any other of that FPDU. */
 static bool next_place(const struct iwarp_half *h, uint64_t *place)
 {
     const struct explain_stream *stream = &h->stream;
     uint8_t bytes[IWARP_MARKER_BYTES];
     struct iwarp_marker marker;
-    if (!h->has_markers) {
+    if (!h->framing.has_markers) {
         *place = explain_stream_segment(stream, *place);
         return *place < stream->reach;
     }
@@ -324,26 +327,26 @@ static bool may_be_here(const struct iwarp_half *h)
     return explain_iwarp_is_plausible(plain, n);
 }
 
-/* Looks for an FPDU in what is there; what lies before it is given up. False: there is none. */
+/* Looks for an FPDU in the bytes that are there; those before it are given up. False: there is none. */
 static bool find_again(struct iwarp_view *v, struct iwarp_half *h)
 {
     do {
-        uint64_t place = max_u64(h->tried, h->stream.next);
+        uint64_t place = max_u64(h->framing.tried, h->stream.next);
         bool is_place = next_place(h, &place);
         explain_stream_skip(&h->stream, place);
-        h->tried = place + is_place;
+        h->framing.tried = place + is_place;
         if (!is_place)
             return false;
     } while (!may_be_here(h));
-    h->is_lost = false;
-    h->is_trusted = v->conn->shown.is_crc_known && !v->conn->shown.is_crc;
+    h->framing.is_lost = false;
+    h->framing.is_trusted = v->conn->shown.crc_use == EXPLAIN_CRCS_UNUSED;
     return true;
 }
 
 void explain_iwarp_walk(struct iwarp_view *v)
 {
     struct iwarp_half *h = iwarp_half_of(v);
-    while (explain_stream_there(&h->stream) && (!h->is_lost || find_again(v, h)))
+    while (explain_stream_there(&h->stream) && (!h->framing.is_lost || find_again(v, h)))
         if (!take_one(v, h))
             return;
 }

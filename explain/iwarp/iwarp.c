@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the segments of TCP are to iWARP: which connection they are of, what of them is new, and in which
- * order their bytes are read. */
+/* The segments of TCP for iWARP: the connection that they are of, their new bytes, and the order in which
+ * these are read. */
 #include "explain/iwarp/iwarp.h"
 
 #include <inttypes.h>
@@ -9,7 +9,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/done.h"
+#include "explain/iwarp/fpdu.h"
+#include "explain/iwarp/setup.h"
+#include "explain/iwarp/table.h"
+#include "explain/iwarp/words.h"
 
 #define MEMORY_MAX (48u << 20)
 #define ANSWER_NS  (10 * NS_PER_MS) /* so shortly before the end of the capture an answer is not missing */
@@ -33,8 +37,8 @@ void explain_iwarp_destroy(struct explain_iwarp *w)
 static bool may_begin(const struct explain_packet *p, const struct explain_segment *s)
 {
     const uint8_t *data = p->frame + s->offset;
-    return s->is_syn || (s->captured && (explain_iwarp_is_key(data, s->captured) ||
-                                         explain_iwarp_is_plausible(data, s->captured)));
+    return s->control.syn || (s->captured && (explain_iwarp_is_key(data, s->captured) ||
+                                              explain_iwarp_is_plausible(data, s->captured)));
 }
 
 bool explain_iwarp_may_begin(const struct explain_packet *packet)
@@ -54,7 +58,7 @@ static bool is_new_syn(const struct iwarp_conn *c, const struct explain_segment 
     return stream->first_seq != s->seq + 1;
 }
 
-/* Of a connection that is older than the capture: it shows what it is by an FPDU whose CRC is good. */
+/* Of a connection that is older than the capture: an FPDU with a good CRC shows its kind. */
 static struct iwarp_conn *recognise_older(struct iwarp_view *v)
 {
     const struct explain_segment *s = &v->segment;
@@ -65,9 +69,9 @@ static struct iwarp_conn *recognise_older(struct iwarp_view *v)
         return NULL;
     v->conn = c;
     explain_iwarp_is_older(v);
-    c->shown.is_crc_known = c->shown.is_crc = true;
+    c->shown.crc_use = EXPLAIN_CRCS_USED;
     for (unsigned side = 0; side < 2; side++)
-        c->half[side].has_frame = c->half[side].is_lost = c->half[side].is_holey = true;
+        c->half[side].framing.has_begun = c->half[side].framing.is_lost = c->half[side].is_holey = true;
     explain_iwarp_recognise(v->w, c);
     return c;
 }
@@ -77,7 +81,7 @@ static struct iwarp_conn *find_or_begin(struct iwarp_view *v)
     const struct explain_segment *s = &v->segment;
     struct explain_iwarp *w = v->w;
     struct iwarp_conn *c = explain_iwarp_find(w, &v->packet->network, s, &v->side);
-    if (c && s->is_syn && is_new_syn(c, s, v->side)) {
+    if (c && s->control.syn && is_new_syn(c, s, v->side)) {
         if (c->is_recognised)
             explain_iwarp_close(w, c);
         else
@@ -87,7 +91,7 @@ static struct iwarp_conn *find_or_begin(struct iwarp_view *v)
     if (c)
         return c;
     v->side = 0;
-    if (s->is_syn && !s->has_ack) {
+    if (s->control.syn && !s->control.ack) {
         c = explain_iwarp_add(w, &v->packet->network, s);
         if (c)
             c->has_syn = true;
@@ -98,7 +102,7 @@ static struct iwarp_conn *find_or_begin(struct iwarp_view *v)
     return s->captured ? recognise_older(v) : NULL;
 }
 
-/* Side 0 is who asks for the iWARP connection, whoever asked for that of TCP (IWARP-MPA-01). */
+/* Side 0 asks for the iWARP connection, whichever side asked for that of TCP (IWARP-MPA-01). */
 static void turn_round(struct iwarp_view *v)
 {
     struct explain_iwarp_conn *shown = &v->conn->shown;
@@ -113,7 +117,7 @@ static void miss_request(struct iwarp_view *v)
 {
     struct iwarp_half *h = iwarp_other_half(v);
     explain_iwarp_is_older(v);
-    h->has_frame = h->is_holey = true;
+    h->framing.has_begun = h->is_holey = true;
 }
 
 /* The first bytes of a direction: MPA, or something else, which is not followed any further. False: that. */
@@ -141,7 +145,7 @@ static bool recognise(struct iwarp_view *v)
     return true;
 }
 
-/* --- what TCP did --- */
+/* --- the events of TCP --- */
 
 static const struct iwarp_seen *seen_before(const struct iwarp_half *h, uint64_t from, uint32_t len)
 {
@@ -210,18 +214,19 @@ static void say_end(struct iwarp_view *v)
     struct explain_iwarp_conn *shown = &v->conn->shown;
     uint64_t end = v->from + s->len_bytes;
     const char *part = v->m->words[0] ? "; " : "";
-    if (s->is_rst) {
+    if (s->control.rst) {
         explain_iwarp_say(v, "%sRST: the connection is aborted", part);
-        shown->has_rst[v->side] = true;
+        shown->end[v->side].has_rst = true;
         return;
     }
     explain_iwarp_say(v, "%sFIN: this side sends no more", part);
     h->fin_at = end;
-    if (shown->has_fin[v->side])
+    if (shown->end[v->side].has_fin)
         return;
-    shown->has_fin[v->side] = true;
-    uint64_t left =
-        h->has_frame && !h->is_lost && h->stream.reach == end ? explain_stream_there(&h->stream) : 0;
+    shown->end[v->side].has_fin = true;
+    uint64_t left = h->framing.has_begun && !h->framing.is_lost && h->stream.reach == end
+                        ? explain_stream_there(&h->stream)
+                        : 0;
     if (left && !v->conn->shown.is_refused)
         explain_remark(v->m, EXPLAIN_FIND_IWARP_CUT_OFF, "IWARP-MPA-20", 0, 0,
                        "the stream ends within an FPDU, of which %" PRIu64 " byte%s came", left,
@@ -241,9 +246,9 @@ static void cross_holes(struct iwarp_view *v)
                        hole == 1 ? "" : "s", hole == 1 ? "is" : "are");
         v->conn->shown.lost_bytes[v->side] += hole;
         explain_stream_skip(&h->stream, h->stream.reach + hole);
-        h->is_lost = h->is_holey = true;
-        h->is_trusted = false;
-        if (h->has_frame)
+        h->framing.is_lost = h->is_holey = true;
+        h->framing.is_trusted = false;
+        if (h->framing.has_begun)
             explain_iwarp_walk(v);
     }
 }
@@ -251,14 +256,14 @@ static void cross_holes(struct iwarp_view *v)
 static void read_on(struct iwarp_view *v)
 {
     struct iwarp_half *h = iwarp_half_of(v);
-    if (!h->has_frame && !explain_iwarp_setup(v))
+    if (!h->framing.has_begun && !explain_iwarp_setup(v))
         return;
     explain_iwarp_walk(v);
     cross_holes(v);
     explain_iwarp_told(v);
 }
 
-/* What of a segment is older than its stream. */
+/* Returns how much of a segment is older than its stream. */
 static void leave_out_old(struct explain_segment *s, const struct explain_stream *stream)
 {
     int64_t position = explain_stream_position(stream, s->seq);
@@ -307,17 +312,17 @@ static bool take_data(struct iwarp_view *v)
     return true;
 }
 
-/* Where the stream begins, as far as the segment tells. */
+/* Begins the stream at its first byte, as far as the segment tells. */
 static void begin_stream(struct iwarp_view *v)
 {
     const struct explain_segment *s = &v->segment;
     struct iwarp_half *h = iwarp_half_of(v), *other = iwarp_other_half(v);
     h->is_heard = true;
-    if (!h->stream.has_begun && (s->is_syn || s->len_bytes || v->conn->is_recognised))
-        explain_stream_begin(&h->stream, s->is_syn ? s->seq + 1 : s->seq);
-    if (s->has_ack && !other->stream.has_begun && s->is_syn)
+    if (!h->stream.has_begun && (s->control.syn || s->len_bytes || v->conn->is_recognised))
+        explain_stream_begin(&h->stream, s->control.syn ? s->seq + 1 : s->seq);
+    if (s->control.ack && !other->stream.has_begun && s->control.syn)
         explain_stream_begin(&other->stream, s->ack);
-    if (s->has_ack && other->stream.has_begun)
+    if (s->control.ack && other->stream.has_begun)
         explain_stream_ack(&other->stream, s->ack);
     if (v->conn->is_recognised)
         explain_iwarp_acked(v);
@@ -347,9 +352,9 @@ void explain_iwarp_take(struct explain_iwarp *w, struct explain_packet *packet, 
         return;
     begin_stream(&v);
     v.from = (uint64_t)max_i64(0, explain_stream_position(&iwarp_half_of(&v)->stream, s->seq));
-    if (s->len_bytes && !s->is_syn && !s->is_rst && !take_data(&v))
+    if (s->len_bytes && !s->control.syn && !s->control.rst && !take_data(&v))
         return;
-    if (v.conn->is_recognised && (s->is_fin || s->is_rst)) {
+    if (v.conn->is_recognised && (s->control.fin || s->control.rst)) {
         packet->kind = EXPLAIN_IWARP;
         say_end(&v);
     }
@@ -362,7 +367,7 @@ void explain_iwarp_take(struct explain_iwarp *w, struct explain_packet *packet, 
 
 static bool next_of(const struct iwarp_half *h, unsigned at, uint64_t last_ns, struct explain_finding *f)
 {
-    const struct iwarp_asked *a = &h->asked[(h->asked_first + at) % IWARP_ASKED_MAX];
+    const struct iwarp_asked *a = &h->asked.list[(h->asked.first + at) % IWARP_ASKED_MAX];
     if (last_ns - a->time_ns < ANSWER_NS)
         return false;
     *f = (struct explain_finding){
@@ -376,7 +381,7 @@ bool explain_iwarp_next_open(struct explain_iwarp *w, uint64_t last_ns, struct e
 {
     for (; w->ending < w->conn_count; w->ending++, w->ending_asked = 0) {
         const struct iwarp_conn *c = explain_iwarp_by_id(w, w->ending + 1);
-        uint32_t first = c ? c->half[0].asked_count : 0, all = first + (c ? c->half[1].asked_count : 0);
+        uint32_t first = c ? c->half[0].asked.count : 0, all = first + (c ? c->half[1].asked.count : 0);
         while (w->ending_asked < all) {
             uint32_t at = w->ending_asked++;
             unsigned side = at >= first;
@@ -385,4 +390,20 @@ bool explain_iwarp_next_open(struct explain_iwarp *w, uint64_t last_ns, struct e
         }
     }
     return false;
+}
+
+uint32_t explain_iwarp_conn_count(const struct explain_iwarp *w)
+{
+    return w->conn_count;
+}
+
+const struct explain_iwarp_conn *explain_iwarp_get_conn(const struct explain_iwarp *w, uint32_t id)
+{
+    const struct iwarp_conn *c = explain_iwarp_by_id(w, id);
+    return c ? &c->shown : NULL;
+}
+
+uint32_t explain_iwarp_forgotten(const struct explain_iwarp *w)
+{
+    return w->forgotten_count;
 }

@@ -5,7 +5,7 @@
 #ifndef NORNIC_EXPLAIN_IWARP_IWARP_H
 #define NORNIC_EXPLAIN_IWARP_IWARP_H
 
-#include "explain/flow/meaning.h"
+#include "explain/meaning/meaning.h"
 
 struct explain_iwarp;
 
@@ -27,7 +27,7 @@ bool explain_iwarp_next_open(struct explain_iwarp *iwarp, uint64_t last_ns, stru
 
 /* Connections by id 1..count; those that were forgotten are NULL. */
 uint32_t explain_iwarp_conn_count(const struct explain_iwarp *iwarp);
-const struct explain_iwarp_conn *explain_iwarp_conn(const struct explain_iwarp *iwarp, uint32_t id);
+const struct explain_iwarp_conn *explain_iwarp_get_conn(const struct explain_iwarp *iwarp, uint32_t id);
 /* How many were forgotten for room. */
 uint32_t explain_iwarp_forgotten(const struct explain_iwarp *iwarp);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Headers of FPDUs as layers of the frame that they lie in. One that goes on in the next segment, or behind a
  * marker, is shown as far as it goes. */
+#include "explain/iwarp/layers.h"
+
 #include "base/base.h"
-#include "explain/iwarp/world.h"
 
 /* A place in the stream. */
 struct place {
@@ -27,8 +28,8 @@ static void put(const struct place *p, enum explain_layer_id id, uint64_t at, ui
 
 static uint32_t room_of(const struct place *p)
 {
-    uint32_t behind = (uint32_t)((p->at - p->h->origin) % IWARP_MARKER_INTERVAL);
-    if (!p->h->has_markers)
+    uint32_t behind = (uint32_t)((p->at - p->h->framing.origin) % IWARP_MARKER_INTERVAL);
+    if (!p->h->framing.has_markers)
         return UINT32_MAX;
     return behind ? IWARP_MARKER_INTERVAL - behind : 0;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* MPA Request and Reply (RFC 5044 7.1, RFC 6581): what each side asks for, and what comes of it. */
+/* MPA Request and Reply (RFC 5044 7.1, RFC 6581): the wishes of each side, and their outcome. */
+#include "explain/iwarp/setup.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/layers.h"
+#include "explain/iwarp/words.h"
 
 #define KEY_BYTES (sizeof IWARP_MPA_KEY_REQUEST - 1)
 #define SET_UP    EXPLAIN_FIND_IWARP_SETUP
@@ -58,7 +61,7 @@ static void say_frame(struct iwarp_view *v, const struct iwarp_half *h, bool is_
         explain_iwarp_say(v, ", %u byte%s of private data", private_bytes, private_bytes == 1 ? "" : "s");
 }
 
-/* --- what is wrong with it --- */
+/* --- its errors --- */
 
 static void judge_frame(struct iwarp_view *v, const struct iwarp_half *h)
 {
@@ -111,7 +114,7 @@ static void judge_reply(struct iwarp_view *v, const struct iwarp_half *asked, co
         explain_remark(v->m, SET_UP, "IWARP-MPA-12", 0, asked->frame_number,
                        "revision %u answers revision %u: it may not be higher", h->frame.rev,
                        asked->frame.rev);
-    if (!v->conn->shown.is_enhanced[0] || !v->conn->shown.is_enhanced[1])
+    if (!v->conn->shown.frame[0].is_enhanced || !v->conn->shown.frame[1].is_enhanced)
         return;
     judge_rtr(v, &asked->enhanced, e);
     if (e->ord > asked->enhanced.ird && e->ord != IWARP_DEPTH_OPEN)
@@ -129,37 +132,40 @@ static void judge_key(struct iwarp_view *v, bool is_request)
                    is_request ? "both sides send a Request" : "the side that asks sends a Reply");
 }
 
-/* --- what comes of it --- */
+/* --- its outcome --- */
 
 static void agree(struct iwarp_view *v)
 {
     struct iwarp_conn *c = v->conn;
     const struct iwarp_half *h = c->half;
-    c->shown.is_crc = h[0].frame.c || h[1].frame.c; /* IWARP-MPA-06 */
-    c->shown.is_crc_known = c->shown.is_crc || (c->shown.has_frame[0] && c->shown.has_frame[1]);
-    c->half[0].has_markers = h[1].frame.m; /* IWARP-MPA-04 */
-    c->half[1].has_markers = h[0].frame.m;
+    bool are_both_there = c->shown.frame[0].is_there && c->shown.frame[1].is_there;
+    c->shown.crc_use = h[0].frame.c || h[1].frame.c ? EXPLAIN_CRCS_USED /* IWARP-MPA-06 */
+                       : are_both_there             ? EXPLAIN_CRCS_UNUSED
+                                                    : EXPLAIN_CRCS_UNKNOWN;
+    c->half[0].framing.has_markers = h[1].frame.m; /* IWARP-MPA-04 */
+    c->half[1].framing.has_markers = h[0].frame.m;
 }
 
 static void note_frame(struct iwarp_view *v, struct iwarp_half *h, bool is_enhanced)
 {
     struct explain_iwarp_conn *shown = &v->conn->shown;
     unsigned side = v->side;
-    shown->has_frame[side] = true;
-    shown->rev[side] = h->frame.rev;
-    shown->wants_markers[side] = h->frame.m;
-    shown->wants_crc[side] = h->frame.c;
-    shown->is_enhanced[side] = is_enhanced;
-    shown->ird[side] = h->enhanced.ird;
-    shown->ord[side] = h->enhanced.ord;
+    shown->frame[side].is_there = true;
+    shown->frame[side].rev = h->frame.rev;
+    shown->frame[side].wants_markers = h->frame.m;
+    shown->frame[side].wants_crc = h->frame.c;
+    shown->frame[side].is_enhanced = is_enhanced;
+    shown->frame[side].ird = h->enhanced.ird;
+    shown->frame[side].ord = h->enhanced.ord;
     h->frame_number = v->packet->number;
     for (unsigned qn = 0; qn < IWARP_QN_COUNT; qn++)
         h->order[qn] = (struct iwarp_order){.is_known = true, .next_msn = 1}; /* IWARP-DDP-04 */
-    h->has_frame = h->is_trusted = true;
-    h->is_lost = false;
+    h->framing.has_begun = h->framing.is_trusted = true;
+    h->framing.is_lost = false;
 }
 
-/* The key and what follows are there, from `at` on; fills frame and enhanced part. False: not yet. */
+/* Returns whether the key and all behind it are there, from `at` on; fills frame and enhanced part. False:
+ * not yet. */
 static bool get_frame(struct iwarp_half *h, uint32_t *frame_bytes, bool *is_enhanced)
 {
     uint8_t bytes[IWARP_MPA_FRAME_BYTES + IWARP_MPA_ENHANCED_BYTES];
@@ -188,12 +194,12 @@ void explain_iwarp_is_older(struct iwarp_view *v)
                    "the set-up is not in this capture: IRD, ORD, markers and private data cannot be told");
 }
 
-/* FPDUs of a side whose MPA frame the capture lacks, or a part of it. */
+/* FPDUs of a side with an MPA frame that the capture lacks, or a part of it. */
 static bool miss_frame(struct iwarp_view *v, struct iwarp_half *h)
 {
     if (!explain_stream_hole_stays(&h->stream))
         return false;
-    h->has_frame = h->is_lost = h->is_holey = true;
+    h->framing.has_begun = h->framing.is_lost = h->is_holey = true;
     explain_iwarp_is_older(v);
     return true;
 }
@@ -211,13 +217,13 @@ bool explain_iwarp_setup(struct iwarp_view *v)
     if (n && !explain_iwarp_is_key(key, n)) {
         explain_remark(v->m, SET_UP, "IWARP-MPA-10", 0, 0, "no MPA %s: its key is wrong",
                        v->side ? "Reply" : "Request");
-        h->has_frame = h->is_lost = true;
+        h->framing.has_begun = h->framing.is_lost = true;
         return true;
     }
     if (explain_stream_there(&h->stream) >= IWARP_MPA_FRAME_BYTES &&
         explain_stream_read(&h->stream, h->stream.next, IWARP_MPA_FRAME_BYTES, frame) <
             IWARP_MPA_FRAME_BYTES) {
-        h->has_frame = h->is_lost = h->is_holey = true; /* the capture cut it */
+        h->framing.has_begun = h->framing.is_lost = h->is_holey = true; /* the capture cut it */
         return true;
     }
     if (!get_frame(h, &frame_bytes, &is_enhanced)) {
@@ -238,8 +244,8 @@ bool explain_iwarp_setup(struct iwarp_view *v)
         judge_request(v, h);
     else if (other->frame_number)
         judge_reply(v, other, h);
-    h->origin = h->stream.next + frame_bytes;
-    explain_stream_skip(&h->stream, h->origin);
+    h->framing.origin = h->stream.next + frame_bytes;
+    explain_stream_skip(&h->stream, h->framing.origin);
     agree(v);
     return true;
 }

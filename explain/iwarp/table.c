@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connections that are known, by their ends and by id, the one that was silent longest first. */
+#include "explain/iwarp/table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
 
 /* The same for both directions. */
 static uint32_t bucket_of(const struct nornic_addr addr[2], const uint16_t port[2])
@@ -65,11 +66,11 @@ static void link_newest(struct explain_iwarp *w, struct iwarp_conn *c)
 
 static size_t bytes_of(const struct iwarp_conn *c)
 {
-    size_t asked = sizeof *c->half[0].asked * IWARP_ASKED_MAX;
+    size_t asked = sizeof *c->half[0].asked.list * IWARP_ASKED_MAX;
     size_t sent = sizeof *c->half[0].sent * IWARP_SENT_MAX;
     return sizeof *c + c->half[0].stream.kept_bytes + c->half[1].stream.kept_bytes +
-           (c->half[0].asked ? asked : 0) + (c->half[1].asked ? asked : 0) + (c->half[0].sent ? sent : 0) +
-           (c->half[1].sent ? sent : 0);
+           (c->half[0].asked.list ? asked : 0) + (c->half[1].asked.list ? asked : 0) +
+           (c->half[0].sent ? sent : 0) + (c->half[1].sent ? sent : 0);
 }
 
 struct iwarp_conn *explain_iwarp_add(struct explain_iwarp *w, const struct explain_network *network,
@@ -82,7 +83,7 @@ struct iwarp_conn *explain_iwarp_add(struct explain_iwarp *w, const struct expla
     for (unsigned end = 0; end < 2; end++) {
         c->shown.addr[end] = s->addr[end];
         c->shown.port[end] = s->port[end];
-        c->half[end].begun_at = c->half[end].fin_at = UINT64_MAX;
+        c->half[end].framing.begun_at = c->half[end].fin_at = UINT64_MAX;
     }
     c->shown.network = *network;
     c->next_by_ends = *chain;
@@ -124,7 +125,7 @@ void explain_iwarp_drop(struct explain_iwarp *w, struct iwarp_conn *c)
     w->bytes -= c->counted_bytes;
     for (unsigned side = 0; side < 2; side++) {
         explain_stream_free(&c->half[side].stream);
-        free(c->half[side].asked);
+        free(c->half[side].asked.list);
         free(c->half[side].sent);
     }
     free(c);
@@ -154,26 +155,10 @@ void explain_iwarp_touch(struct explain_iwarp *w, struct iwarp_conn *c)
     }
 }
 
-uint32_t explain_iwarp_conn_count(const struct explain_iwarp *w)
-{
-    return w->conn_count;
-}
-
 struct iwarp_conn *explain_iwarp_by_id(const struct explain_iwarp *w, uint32_t id)
 {
     struct iwarp_conn *c = w->by_id[id % IWARP_BUCKETS];
     while (c && c->shown.id != id)
         c = c->next_by_id;
     return c;
-}
-
-const struct explain_iwarp_conn *explain_iwarp_conn(const struct explain_iwarp *w, uint32_t id)
-{
-    const struct iwarp_conn *c = explain_iwarp_by_id(w, id);
-    return c ? &c->shown : NULL;
-}
-
-uint32_t explain_iwarp_forgotten(const struct explain_iwarp *w)
-{
-    return w->forgotten_count;
 }

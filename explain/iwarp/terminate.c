@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A Terminate, in words: as RFC 5040 lays its control word out, and as Linux siw does, which turns
  * nibbles and flags round (IWARP-AMB-02). Which of the two is meant, what follows it tells. */
+#include "explain/iwarp/terminate.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
-#include "explain/iwarp/world.h"
+#include "explain/iwarp/words.h"
 #include "iwarp/wire/term.h"
 
 #define READING_BYTES 120
@@ -103,8 +105,8 @@ static uint64_t number_of_refused(const struct iwarp_view *v, const struct iwarp
         f->known < f->header_at + IWARP_TERM_BYTES + behind)
         return 0;
     iwarp_read_req_get(&read, f->plain + f->header_at + before);
-    for (uint32_t i = 0; i < asker->asked_count; i++) {
-        const struct iwarp_asked *a = &asker->asked[(asker->asked_first + i) % IWARP_ASKED_MAX];
+    for (uint32_t i = 0; i < asker->asked.count; i++) {
+        const struct iwarp_asked *a = &asker->asked.list[(asker->asked.first + i) % IWARP_ASKED_MAX];
         if (!a->is_atomic && a->stag == read.sink_stag && a->to == read.sink_to)
             return a->number;
     }
@@ -142,7 +144,7 @@ void explain_iwarp_terminate(struct iwarp_view *v, struct iwarp_fpdu *f)
     say_refused(v, f, behind);
     if (number)
         v->m->answers = number;
-    h->asked_count = iwarp_other_half(v)->asked_count = 0; /* nothing more is answered */
+    h->asked.count = iwarp_other_half(v)->asked.count = 0; /* nothing more is answered */
     h->terminate_number = v->packet->number;
-    v->conn->shown.has_terminate[v->side] = true;
+    v->conn->shown.end[v->side].has_terminate = true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/iwarp/words.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "explain/iwarp/world.h"
 
 #define TOLD_MAX 3
 

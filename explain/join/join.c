@@ -8,29 +8,32 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "explain/join/inner.h"
+#include "explain/join/fate/fate.h"
+#include "explain/join/fate/sum.h"
+#include "explain/join/keep/digest.h"
+#include "explain/join/keep/group.h"
+#include "explain/join/keep/segment.h"
+#include "explain/join/keep/twice.h"
+#include "explain/join/match/align.h"
+#include "explain/join/match/damaged.h"
+#include "explain/join/match/match.h"
+#include "explain/join/match/order.h"
+#include "explain/join/match/recut.h"
 
 #define MAX_BYTES (UINT64_C(1) << 30)
 
 static const char *const says[] = {
     [JOIN_SAYS_NOTHING] = "", [JOIN_SAYS_COVERS] = "acknowledges it", [JOIN_SAYS_ASKS] = "asks for it"};
 
-static const struct {
-    const char *key, *words;
-} fates[EXPLAIN_FATE_COUNT] = {
-#define ROW(id, key, words) [EXPLAIN_FATE_##id] = {key, words},
+static const char *const fate_keys[EXPLAIN_FATE_COUNT] = {
+#define ROW(id, key) [EXPLAIN_FATE_##id] = key,
     EXPLAIN_FATES(ROW)
 #undef ROW
 };
 
 const char *explain_fate_key(enum explain_fate fate)
 {
-    return fates[fate].key;
-}
-
-const char *explain_fate_words(enum explain_fate fate)
-{
-    return fates[fate].words;
+    return fate_keys[fate];
 }
 
 struct explain_join *explain_join_create(uint64_t max_bytes)
@@ -119,11 +122,11 @@ static int number(struct explain_join *j)
         return -ENOMEM;
     while ((i = next_of_both(j, &side)) != JOIN_NONE) {
         const struct join_packet *p = &j->side[side].packets[i];
-        j->fates[n] = p->fate;
-        j->sures[n] = p->sure;
+        j->fates[n] = p->fate.kind;
+        j->sures[n] = p->fate.sure;
         j->number[side][i] = ++n;
-        if (p->other != JOIN_NONE && !p->is_copy)
-            j->number[!side][p->other] = n;
+        if (p->match.other != JOIN_NONE && !p->match.is_copy)
+            j->number[!side][p->match.other] = n;
     }
     j->side[0].at = j->side[1].at = 0;
     j->last_number = n;
@@ -160,23 +163,23 @@ bool explain_join_step(struct explain_join *j, struct explain_join_place *place)
     *place = (struct explain_join_place){.number = ++j->numbers,
                                          .side = side,
                                          .from = from < 0 ? side : (unsigned)from,
-                                         .fate = p->fate,
-                                         .sure = p->sure,
-                                         .or_fate = p->or_fate,
-                                         .may_have_arrived = p->may_be_equal,
-                                         .is_overtaken = p->is_overtaken,
-                                         .part_bytes = p->part_bytes,
-                                         .evidence = says[p->says]};
+                                         .fate = p->fate.kind,
+                                         .sure = p->fate.sure,
+                                         .or_fate = p->fate.or_kind,
+                                         .may_have_arrived = p->fate.may_be_equal,
+                                         .is_overtaken = p->fate.is_overtaken,
+                                         .part_bytes = p->tcp.part_bytes,
+                                         .evidence = says[p->fate.says]};
     see(j, place, side, i);
-    if (p->other != JOIN_NONE && !p->is_copy)
-        see(j, place, !side, p->other);
-    if (p->is_copy)
-        place->related = j->number[!side][p->other];
-    else if (p->proof != JOIN_NONE)
-        place->related = j->number[!side][p->proof];
-    if (p->is_copy)
-        place->delay_ns = join_delay_ns(j, !side, j->side[!side].packets[p->other].time_ns, p->time_ns);
-    else if (p->other != JOIN_NONE)
+    if (p->match.other != JOIN_NONE && !p->match.is_copy)
+        see(j, place, !side, p->match.other);
+    if (p->match.is_copy)
+        place->related = j->number[!side][p->match.other];
+    else if (p->fate.proof != JOIN_NONE)
+        place->related = j->number[!side][p->fate.proof];
+    if (p->match.is_copy)
+        place->delay_ns = join_delay_ns(j, !side, j->side[!side].packets[p->match.other].time_ns, p->time_ns);
+    else if (p->match.other != JOIN_NONE)
         place->delay_ns = (int64_t)(place->time_ns[!place->from] - place->time_ns[place->from]);
     return true;
 }
@@ -230,6 +233,11 @@ static int group_once(struct explain_join *j)
     if (!err)
         join_learn(j);
     return err;
+}
+
+int explain_join_take(struct explain_join *j, unsigned side, struct explain_packet *packet)
+{
+    return join_take(j, side, packet);
 }
 
 int explain_join_finish(struct explain_join *j, struct nornic_error *why)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/join/join.h"
 #include "explain/tcp/segment.h"
 
 #define DELAY_TEXT 24
@@ -270,13 +271,13 @@ void explain_join_name_segment(struct explain_meaning *m, struct explain_packet 
         snprintf(m->words, sizeof m->words, "%" PRIu32 " bytes of TCP, not read as iWARP", s.len_bytes);
     else
         snprintf(m->words, sizeof m->words, "TCP %s%s",
-                 s.is_syn   ? "SYN"
-                 : s.is_fin ? "FIN"
-                 : s.is_rst ? "RST"
-                            : "",
-                 !s.has_ack                         ? ""
-                 : s.is_syn || s.is_fin || s.is_rst ? ", ACK"
-                                                    : "ACK, without data");
+                 s.control.syn   ? "SYN"
+                 : s.control.fin ? "FIN"
+                 : s.control.rst ? "RST"
+                                 : "",
+                 !s.control.ack                                    ? ""
+                 : s.control.syn || s.control.fin || s.control.rst ? ", ACK"
+                                                                   : "ACK, without data");
 }
 
 /* The cause that a fate is told as. */
@@ -318,62 +319,101 @@ static struct explain_finding *remark(struct explain_meaning *m, const struct ex
     return f;
 }
 
-/* "left A and never came to B", and how sure that is. */
-static void remark_fate(struct explain_meaning *m, const struct explain_join_place *place)
+/* The words of a place in the making. */
+struct told {
+    char words[256];
+    char from, to;            /* the names of the captures at its ends */
+    const char *perhaps;      /* how sure it is, with a blank behind it */
+    char proof[64], part[40]; /* the packet that shows it, and the part of it that came; or empty */
+    bool has_equal;           /* it may be one with the same bytes */
+};
+
+static struct told tell_place(const struct explain_join_place *place)
 {
-    char words[200], proof[64] = "", part[40] = "", from = name_of(place->from), to = name_of(!place->from);
-    bool has_equal = place->sure == EXPLAIN_SURE_UNKNOWN &&
-                     (place->or_fate == EXPLAIN_FATE_ARRIVED || place->may_have_arrived);
-    const char *equal = has_equal ? " (or it is one with the same bytes that both have)" : "";
-    const char *perhaps = place->sure == EXPLAIN_SURE_SHOWN    ? ""
-                          : place->sure == EXPLAIN_SURE_LIKELY ? "probably "
-                                                               : "perhaps ";
+    struct told t = {.from = name_of(place->from), .to = name_of(!place->from)};
+    t.has_equal = place->sure == EXPLAIN_SURE_UNKNOWN &&
+                  (place->or_fate == EXPLAIN_FATE_ARRIVED || place->may_have_arrived);
+    t.perhaps = place->sure == EXPLAIN_SURE_SHOWN    ? ""
+                : place->sure == EXPLAIN_SURE_LIKELY ? "probably "
+                                                     : "perhaps ";
     if (place->related && place->evidence[0])
-        snprintf(proof, sizeof proof, ": #%" PRIu64 " %s", place->related, place->evidence);
+        snprintf(t.proof, sizeof t.proof, ": #%" PRIu64 " %s", place->related, place->evidence);
     if (place->part_bytes)
-        snprintf(part, sizeof part, ", but for %" PRIu32 " bytes of it", place->part_bytes);
-    switch (place->fate) {
-    case EXPLAIN_FATE_LOST:
-        snprintf(words, sizeof words, "left %c and never came to %c%s%s%s", from, to, part, proof,
-                 place->may_have_arrived
-                     ? " (or the capture there missed it, or it came, and one with the same bytes did not)"
-                 : has_equal ? " (or it came, and one with the same bytes did not)"
-                 : *perhaps  ? " (or the capture there missed it)"
-                             : "");
-        remark(m, place, EXPLAIN_FIND_LOST_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER, words);
-        break;
-    case EXPLAIN_FATE_DAMAGED:
-        snprintf(words, sizeof words, "%swas damaged on its way from %c to %c",
-                 place->sure == EXPLAIN_SURE_UNKNOWN ? perhaps : "", from, to);
-        remark(m, place, EXPLAIN_FIND_DAMAGED_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER, words);
-        break;
-    case EXPLAIN_FATE_MISSED_THERE:
-        snprintf(words, sizeof words, "%scame to %c, whose capture misses it%s%s", perhaps, to, part, proof);
-        remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
-        break;
-    case EXPLAIN_FATE_MISSED_HERE:
-        snprintf(words, sizeof words, "came to %c, and %sthe capture at %c misses it%s", to, perhaps, from,
-                 equal);
-        remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
-        break;
-    case EXPLAIN_FATE_COPY:
-        snprintf(words, sizeof words, "%sthe network made a copy of #%" PRIu64 "%s", perhaps, place->related,
-                 equal);
-        remark(m, place, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, words);
-        break;
-    case EXPLAIN_FATE_ARRIVED:
-    case EXPLAIN_FATE_OUTSIDE:
-    case EXPLAIN_FATE_UNRELATED:
-    case EXPLAIN_FATE_COUNT:
-        break;
-    }
-    if (place->is_overtaken) {
-        snprintf(words, sizeof words, "came to %c behind packets that left later", to);
-        remark(m, place, EXPLAIN_FIND_REORDERED, EXPLAIN_CAUSE_OVERTAKEN, words);
-    }
+        snprintf(t.part, sizeof t.part, ", but for %" PRIu32 " bytes of it", place->part_bytes);
+    return t;
 }
 
-/* What happened to the copy before is seen, and need not be concluded. */
+static void tell_lost(struct told *t, const struct explain_join_place *place)
+{
+    snprintf(t->words, sizeof t->words, "left %c and never came to %c%s%s%s", t->from, t->to, t->part,
+             t->proof,
+             place->may_have_arrived
+                 ? " (or the capture there missed it, or it came, and one with the same bytes did not)"
+             : t->has_equal ? " (or it came, and one with the same bytes did not)"
+             : *t->perhaps  ? " (or the capture there missed it)"
+                            : "");
+}
+
+static void tell_damaged(struct told *t, const struct explain_join_place *place)
+{
+    snprintf(t->words, sizeof t->words, "%swas damaged on its way from %c to %c",
+             place->sure == EXPLAIN_SURE_UNKNOWN ? t->perhaps : "", t->from, t->to);
+}
+
+static void tell_missed_there(struct told *t, const struct explain_join_place *place)
+{
+    (void)place;
+    snprintf(t->words, sizeof t->words, "%scame to %c, whose capture misses it%s%s", t->perhaps, t->to,
+             t->part, t->proof);
+}
+
+/* Returns the words that are added if equal packets leave it open which one it is. */
+static const char *equal_words(const struct told *t)
+{
+    return t->has_equal ? " (or it is one with the same bytes that both have)" : "";
+}
+
+static void tell_missed_here(struct told *t, const struct explain_join_place *place)
+{
+    (void)place;
+    snprintf(t->words, sizeof t->words, "came to %c, and %sthe capture at %c misses it%s", t->to, t->perhaps,
+             t->from, equal_words(t));
+}
+
+static void tell_copy(struct told *t, const struct explain_join_place *place)
+{
+    snprintf(t->words, sizeof t->words, "%sthe network made a copy of #%" PRIu64 "%s", t->perhaps,
+             place->related, equal_words(t));
+}
+
+/* Remarks "left A and never came to B", and how sure that is. Fates without a row need no remark. */
+static void remark_fate(struct explain_meaning *m, const struct explain_join_place *place)
+{
+    static const struct {
+        void (*tell)(struct told *t, const struct explain_join_place *place);
+        enum explain_finding_kind kind;
+        enum explain_cause cause;
+    } rows[EXPLAIN_FATE_COUNT] = {
+        [EXPLAIN_FATE_LOST] = {tell_lost, EXPLAIN_FIND_LOST_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER},
+        [EXPLAIN_FATE_DAMAGED] = {tell_damaged, EXPLAIN_FIND_DAMAGED_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER},
+        [EXPLAIN_FATE_MISSED_THERE] = {tell_missed_there, EXPLAIN_FIND_CAPTURE_GAP,
+                                       EXPLAIN_CAUSE_CAPTURE_DROPPED},
+        [EXPLAIN_FATE_MISSED_HERE] = {tell_missed_here, EXPLAIN_FIND_CAPTURE_GAP,
+                                      EXPLAIN_CAUSE_CAPTURE_DROPPED},
+        [EXPLAIN_FATE_COPY] = {tell_copy, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED},
+    };
+    struct told t = tell_place(place);
+    if (rows[place->fate].tell) {
+        rows[place->fate].tell(&t, place);
+        remark(m, place, rows[place->fate].kind, rows[place->fate].cause, t.words);
+    }
+    if (!place->is_overtaken)
+        return;
+    snprintf(t.words, sizeof t.words, "came to %c behind packets that left later", t.to);
+    remark(m, place, EXPLAIN_FIND_REORDERED, EXPLAIN_CAUSE_OVERTAKEN, t.words);
+}
+
+/* Corrects the fate of the copy before: it is seen, and need not be concluded. */
 static void correct_way(struct explain_why *why, uint64_t before, const struct explain_join *join)
 {
     enum explain_fate fate;

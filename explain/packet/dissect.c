@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which headers a frame has, and where. Only lengths are judged here, so that a header is shown even where
- * what it says is wrong; what is wrong with it, the engine's parser says (explain_packet.verdict). */
+/* The headers of a frame, and their places. Only lengths are judged here, so that a header is shown even if
+ * its content is wrong; the engine's parser tells the error (explain_packet.verdict). */
 #include "base/base.h"
 #include "explain/packet/cursor.h"
 
 #include "net/bytes.h"
+#include "net/ipv4.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ether.h"
-#include "net/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 #include "roce/cm/mad.h"
@@ -32,7 +32,7 @@ static const enum explain_layer_id cm_messages[ROCE_CM_ATTR_COUNT] = {
     EXPLAIN_LAYER_CM_SIDR_REP, EXPLAIN_LAYER_CM_LAP,  EXPLAIN_LAYER_CM_APR,
 };
 
-/* Where the parts of a REQ and a SIDR_REQ that have lists of their own lie: ROCE-CM-10, CM-11, CM-61. */
+/* The places of the parts of a REQ and a SIDR_REQ that have lists of their own: ROCE-CM-10, CM-11, CM-61. */
 #define REQ_PRIMARY_OFFSET      52
 #define REQ_ALTERNATE_OFFSET    96
 #define REQ_PRIVATE_OFFSET      140
@@ -55,7 +55,7 @@ static bool is_used(const uint8_t *bytes, uint32_t n)
     return false;
 }
 
-/* What hangs on the message at `message`, as far as it is there. */
+/* Takes the parts of the message at `message`, as far as it is there. */
 static void take_cm_parts(struct explain_cursor *c, uint16_t attr, uint32_t message)
 {
     uint32_t there = c->end - message;
@@ -123,7 +123,7 @@ static void take_transport(struct explain_cursor *c)
     roce_bth_get(&bth, here(c));
     explain_take(c, EXPLAIN_LAYER_BTH);
     if (c->end < c->wire_end && p->verdict != ROCE_RX_TAKEN)
-        p->roce.bth = bth; /* what is cut behind it still has its place */
+        p->roce.bth = bth; /* a part that is cut behind it still has its place */
     p->icrc_offset = c->wire_end - min_u32(c->wire_end - c->at, ROCE_ICRC_BYTES);
     explain_end_at(c, p->icrc_offset, 0);
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
@@ -162,14 +162,15 @@ static uint16_t take_udp(struct explain_cursor *c)
     }
     net_udp_get(&udp, c->packet->frame + from);
     if (udp.len >= NET_UDP_BYTES)
-        explain_end_at(c, from, udp.len); /* what Ethernet padded does not count: ROCE-FRM-5 */
+        explain_end_at(c, from, udp.len); /* Ethernet padding does not count: ROCE-FRM-5 */
     if (udp.dst_port != ROCE_UDP_PORT)
         return explain_take_udp_tunnel(c, udp.dst_port);
     take_transport(c);
     return 0;
 }
 
-/* What an IP header's protocol says comes next; as an EtherType where that is a packet of its own. */
+/* Returns the next header that an IP header's protocol names; as an EtherType if that is a packet of its
+ * own. */
 static uint16_t take_protocol(struct explain_cursor *c, uint8_t protocol)
 {
     switch (protocol) {
@@ -252,33 +253,33 @@ static uint32_t spare_bytes(const struct roce_opcode *op)
 }
 
 /* RDMA is often captured with a snap length of 96 or 256 bytes, which all headers fit into. The parser sees
- * such a frame with zeros for what is missing; if it then takes it and no header is among what is missing,
- * the packet is what it would have been. */
+ * such a frame with zeros for the missing bytes; if it then takes it and no header is among these, the packet
+ * is as it would have been. */
 static void parse_cut(const struct explain_cursor *c, uint16_t ethertype, const uint8_t *datagram)
 {
     struct explain_packet *p = c->packet;
     uint8_t whole[CUT_FRAME_MAX];
     struct roce_pkt pkt;
     uint32_t wire_bytes = c->wire_end - c->at, len_bytes = c->end - c->at;
-    p->is_train_cut = wire_bytes > sizeof whole;
-    if (p->is_train_cut)
+    p->cut.is_train = wire_bytes > sizeof whole;
+    if (p->cut.is_train)
         return;
     memcpy(whole, datagram, len_bytes);
     memset(whole + len_bytes, 0, wire_bytes - len_bytes);
-    /* of what is not there nobody can add up the UDP checksum */
+    /* the UDP checksum of missing bytes cannot be added up */
     if (roce_pkt_parse_l3(&pkt, ethertype, whole, wire_bytes,
                           PARSE_FLAGS | ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_SKIP_UDP_CHECKSUM) != ROCE_RX_TAKEN)
         return;
     uint32_t header_bytes = (uint32_t)(pkt.payload - whole);
     if (header_bytes - spare_bytes(pkt.op) > len_bytes)
         return;
-    p->is_operand_cut = header_bytes > len_bytes;
+    p->cut.is_operand = header_bytes > len_bytes;
     pkt.l3 = p->frame + c->at;
     pkt.payload = pkt.l3 + (pkt.payload - whole);
     pkt.icrc_found = pkt.icrc_expected = 0;
     p->roce = pkt;
     p->verdict = ROCE_RX_TAKEN;
-    p->is_cut = true;
+    p->cut.is_end = true;
 }
 
 /* Copies an IPv4 datagram to `mended`, of CUT_FRAME_MAX bytes, with the header checksum that it should have;
@@ -293,14 +294,14 @@ static bool mend(const struct explain_cursor *c, uint16_t ethertype, uint8_t *me
     net_ipv4_get(&ip, datagram);
     if (ip.version != 4 || ip.ihl != 5 || net_checksum_ipv4_is_ok(datagram, NET_IPV4_BYTES))
         return false;
-    c->packet->has_no_ip_checksum = ip.checksum == 0;
+    c->packet->checksum.is_ip_absent = ip.checksum == 0;
     memcpy(mended, datagram, bytes);
     ip.checksum = net_checksum_ipv4(datagram, NET_IPV4_BYTES);
     net_ipv4_put(mended, &ip);
     return true;
 }
 
-/* What the parser says of the datagram, or of what it would be with its checksum right. */
+/* Returns the parser's verdict about the datagram, or about the datagram with its checksum right. */
 static enum roce_rx_verdict parse(const struct explain_cursor *c, uint16_t ethertype, const uint8_t *datagram,
                                   unsigned flags, struct roce_pkt *pkt)
 {
@@ -313,7 +314,7 @@ static enum roce_rx_verdict parse(const struct explain_cursor *c, uint16_t ether
     return verdict;
 }
 
-/* Asks the engine's parser for what it thinks of the datagram at the cursor. */
+/* Asks the engine's parser for its verdict about the datagram at the cursor. */
 static void judge(struct explain_cursor *c, uint16_t ethertype)
 {
     struct explain_packet *p = c->packet;
@@ -331,14 +332,14 @@ static void judge(struct explain_cursor *c, uint16_t ethertype)
         struct roce_pkt pkt;
         enum roce_rx_verdict rest =
             parse(c, ethertype, datagram, PARSE_FLAGS | ROCE_PARSE_SKIP_UDP_CHECKSUM, &pkt);
-        p->is_only_checksum = rest == ROCE_RX_TAKEN || rest >= ROCE_RX_DROP_ICRC;
-        if (p->is_only_checksum)
+        p->checksum.is_only_udp = rest == ROCE_RX_TAKEN || rest >= ROCE_RX_DROP_ICRC;
+        if (p->checksum.is_only_udp)
             p->roce = pkt;
     }
-    if (c->end < c->wire_end && (!is_mended || p->has_no_ip_checksum))
+    if (c->end < c->wire_end && (!is_mended || p->checksum.is_ip_absent))
         parse_cut(c, ethertype, datagram);
-    if (is_mended && !p->has_no_ip_checksum) {
-        p->is_only_ip_checksum = verdict == ROCE_RX_TAKEN;
+    if (is_mended && !p->checksum.is_ip_absent) {
+        p->checksum.is_only_ip = verdict == ROCE_RX_TAKEN;
         p->verdict = ROCE_RX_DROP_IP;
     }
     copy_link(c, &p->roce);
@@ -346,7 +347,7 @@ static void judge(struct explain_cursor *c, uint16_t ethertype)
 
 /* --- the frame --- */
 
-/* Takes what an EtherType stands for; returns the EtherType of what that bears, 0 at the end. */
+/* Takes the header that an EtherType stands for; returns the EtherType of its content, 0 at the end. */
 static uint16_t take_type(struct explain_cursor *c, uint16_t ethertype)
 {
     switch (ethertype) {
@@ -401,6 +402,6 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
 /* The verdicts are in the order of the parser's checks. */
 bool explain_has_icrc(const struct explain_packet *p)
 {
-    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !p->is_cut &&
-           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC || p->is_only_checksum);
+    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !p->cut.is_end &&
+           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC || p->checksum.is_only_udp);
 }

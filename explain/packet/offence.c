@@ -3,8 +3,8 @@
 #include "base/base.h"
 #include "explain/packet/packet.h"
 
-#include "net/wire/checksum.h"
 #include "net/ipv4.h"
+#include "net/wire/checksum.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 

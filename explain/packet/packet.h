@@ -56,6 +56,26 @@ struct explain_train {
     uint32_t of;
 };
 
+/* The parts of a packet that the capture cut off, as with a snap length. */
+struct explain_cut {
+    /* The end behind the headers. The packet is read as if the rest had come: lengths in `roce` are those
+     * on the wire, `roce.payload` must not be read, and the ICRC is not known. */
+    bool is_end;
+    /* The frame is longer than a packet may be: a train (explain/packet/train.h), of which less was
+     * captured than its first packet and the BTH behind that. Its content is not known. */
+    bool is_train;
+    /* The AtomicETH, the longest of all headers, or the last header, immediate data or an R_Key: the values
+     * in `roce` are 0 then. */
+    bool is_operand;
+};
+
+/* The checksums of a packet as evidence. */
+struct explain_checksum {
+    bool is_only_udp;  /* DROP_UDP for this checksum alone: the ICRC, which does not cover it, was judged */
+    bool is_ip_absent; /* IPv4: 0, as hosts show it with NICs that fill it in; it was not judged */
+    bool is_only_ip;   /* DROP_IP for this checksum alone: all else in `roce` is as if it were right */
+};
+
 struct explain_packet {
     uint64_t number;  /* of its frame: from 1, over all files */
     uint64_t time_ns; /* since 1970 */
@@ -68,38 +88,24 @@ struct explain_packet {
     struct explain_layer layers[EXPLAIN_LAYERS_MAX];
     unsigned layer_count;
     struct explain_network network;
-    uint16_t ethertype; /* of what the link bears, behind all tags and tunnels; 0: not known */
-    /* Where the datagram begins that was found to be RoCE: an IP header or GRH, and its layer. */
+    uint16_t ethertype; /* of the content of the link, behind all tags and tunnels; 0: not known */
+    /* The begin of the datagram that was found to be RoCE: an IP header or GRH, and its layer. */
     uint32_t l3_offset;
     unsigned l3_layer;
     unsigned inner_layer; /* the first layer behind the innermost tunnel; 0: no tunnel */
-    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. Of a packet that the capture cut
-     * behind its headers (a snap length) it is as if the rest had come: then `is_cut` is set, lengths in
-     * `roce` are those on the wire, but `roce.payload` must not be read, and nobody knows whether the ICRC
-     * was good. */
+    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. */
     enum roce_rx_verdict verdict;
-    bool is_cut;
-    /* The capture cut a frame that is longer than a packet may be: a train (explain/packet/train.h), of which
-     * less was captured than its first packet and the BTH behind that. What is in it is not known. */
-    bool is_train_cut;
-    /* DROP_UDP, for its UDP checksum alone: the ICRC, which does not cover it, was judged */
-    bool is_only_checksum;
-    /* so is the AtomicETH, the longest of all headers, or what stands last, immediate data or an R_Key: the
-     * values in `roce` are 0 then */
-    bool is_operand_cut;
-    /* IPv4: its header checksum is 0, as hosts whose NICs fill it in show it: it was not looked at */
-    bool has_no_ip_checksum;
-    /* DROP_IP, for a header checksum that is wrong: all else in `roce` is as if it were right */
-    bool is_only_ip_checksum;
+    struct explain_cut cut;
+    struct explain_checksum checksum;
     struct roce_pkt roce;
-    /* What no layer covers: a message's data, as far as it was captured. */
+    /* The bytes that no layer covers: a message's data, as far as it was captured. */
     uint32_t payload_offset, payload_bytes;
-    /* Of a RoCE packet: where the ICRC begins, one past all that it covers, padding included. With
+    /* Of a RoCE packet: the begin of the ICRC, one past all that it covers, padding included. With
      * explain_has_icrc() its bytes are in the frame. */
     uint32_t icrc_offset;
 };
 
-/* Takes a record apart; pointers lead into it. Never fails: what is broken or cut has fewer layers, and a
+/* Takes a record apart; pointers lead into it. Never fails: a broken or cut packet has fewer layers, and a
  * verdict that says why. */
 void explain_dissect(struct explain_packet *packet, const struct net_capture_record *record, uint64_t number);
 
@@ -126,11 +132,11 @@ static inline bool explain_layer_holds(const struct explain_layer *layer, const 
     return field->first_bit + field->width_bits <= layer->len_bytes * 8u;
 }
 
-/* The same by name; false too where the header has no such field. */
+/* Returns the same by name; false too if the header has no such field. */
 bool explain_layer_has(const struct explain_layer *layer, const char *field);
 
-/* The bytes of a layer for a decoder of its header. Of a cut one they are copied to `room`, with zeros for
- * what is missing: what explain_layer_has() denies is not to be used. */
+/* Returns the bytes of a layer for a decoder of its header. Of a cut one they are copied to `room`, with
+ * zeros for the missing bytes: fields that explain_layer_has() denies are not to be used. */
 const uint8_t *explain_layer_bytes(const struct explain_packet *packet, const struct explain_layer *layer,
                                    uint8_t room[EXPLAIN_LAYER_BYTES_MAX]);
 
@@ -143,7 +149,7 @@ uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer
 const char *explain_field_text(const struct explain_packet *packet, unsigned layer,
                                const struct net_field *field, char *text, size_t size);
 
-/* How a field's value is written where no word stands for it. */
+/* The form of a field's value that no word stands for. */
 enum explain_form {
     EXPLAIN_FORM_DECIMAL,
     EXPLAIN_FORM_HEX, /* with all digits of its width */
@@ -151,11 +157,11 @@ enum explain_form {
     EXPLAIN_FORM_IPV4,
     EXPLAIN_FORM_ADDR, /* 16 bytes; an IPv4-mapped one as IPv4 */
     EXPLAIN_FORM_BYTES,
-    EXPLAIN_FORM_TEXT, /* ASCII, filled up with blanks; as bytes where it is not that */
+    EXPLAIN_FORM_TEXT, /* ASCII, filled up with blanks; as bytes if it is not that */
 };
 enum explain_form explain_field_form(enum explain_layer_id layer, const struct net_field *field);
 
-/* "VXLAN 42"; "" where there is no tunnel. Returns `text`. */
+/* "VXLAN 42"; "" without a tunnel. Returns `text`. */
 #define EXPLAIN_NETWORK_STR_SIZE 32
 const char *explain_network_text(const struct explain_network *network, char *text, size_t size);
 static inline bool explain_network_equal(const struct explain_network *a, const struct explain_network *b)
@@ -163,7 +169,7 @@ static inline bool explain_network_equal(const struct explain_network *a, const 
     return a->tunnel == b->tunnel && a->id == b->id;
 }
 
-/* True where the packet comes as far as its ICRC: roce.icrc_found and icrc_expected mean something. */
+/* Returns whether the packet comes as far as its ICRC: roce.icrc_found and icrc_expected mean something. */
 bool explain_has_icrc(const struct explain_packet *packet);
 
 /* An ICRC of struct roce_pkt, as its four bytes travel (least significant first, ROCE-ICRC-3) and as every
@@ -173,7 +179,7 @@ static inline uint32_t explain_icrc_on_wire(uint32_t icrc)
     return __builtin_bswap32(icrc);
 }
 
-/* Which rule governs a field ("ROCE-HDR-5", "IBA 9.2"); NULL where none is on record. */
+/* Returns the rule that governs a field ("ROCE-HDR-5", "IBA 9.2"); NULL if none is on record. */
 const char *explain_field_rule(enum explain_layer_id layer, const struct net_field *field);
 
 /* The same for a layer of a packet: RoCE's rules do not govern the Ethernet, IP and UDP headers of others,
@@ -181,7 +187,7 @@ const char *explain_field_rule(enum explain_layer_id layer, const struct net_fie
 const char *explain_packet_rule(const struct explain_packet *packet, unsigned layer,
                                 const struct net_field *field);
 
-/* Whether a field of the packet's i-th layer is what the parser refuses the packet for. */
+/* Returns whether the parser refuses the packet for a field of its i-th layer. */
 bool explain_field_offends(const struct explain_packet *packet, unsigned layer,
                            const struct net_field *field);
 

@@ -2,8 +2,8 @@
 #include "explain/packet/registry.h"
 
 #include "iwarp/wire/wire.h"
-#include "net/wire/ether.h"
 #include "net/ipv4.h"
+#include "net/wire/ether.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/link.h"
 #include "net/wire/lldp.h"

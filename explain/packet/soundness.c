@@ -12,13 +12,13 @@ enum explain_soundness explain_soundness_of(const struct explain_packet *p)
     bool is_icrc_right = p->roce.icrc_found == p->roce.icrc_expected;
     if (p->verdict == ROCE_RX_NOT_ROCE)
         return EXPLAIN_SOUND_NOT_ROCE;
-    if (p->is_cut)
+    if (p->cut.is_end)
         return EXPLAIN_SOUND_CUT;
     if (p->verdict == ROCE_RX_TAKEN || is_refused_behind_icrc(p->verdict))
         return EXPLAIN_SOUND_GOOD;
     if (p->verdict == ROCE_RX_DROP_ICRC)
         return EXPLAIN_SOUND_ICRC;
-    if (p->is_only_checksum)
+    if (p->checksum.is_only_udp)
         return is_icrc_right ? EXPLAIN_SOUND_CHECKSUM : EXPLAIN_SOUND_ICRC;
     return p->wire_bytes > p->len_bytes ? EXPLAIN_SOUND_CUT : EXPLAIN_SOUND_MALFORMED;
 }

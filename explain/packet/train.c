@@ -6,14 +6,14 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
+#include "net/ipv4.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ether.h"
-#include "net/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/udp.h"
 #include "roce/icrc.h"
-#include "roce/wire/ip_id_restore.h"
 #include "roce/psn.h"
+#include "roce/wire/ip_id_restore.h"
 
 #define LEAST_BYTES (ROCE_BTH_BYTES + ROCE_ICRC_BYTES) /* of a packet */
 #define UNIT_BYTES  4                                  /* ROCE-HDR-5: packets are filled up to it */

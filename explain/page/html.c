@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/show/boxes.h"
 #include "explain/page/inside.h"
+#include "explain/show/boxes.h"
 
 struct explain_html {
     struct explain_html_dict layouts, words;

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/packet/registry.h"
 #include "explain/page/inside.h"
 #include "explain/show/advice.h"
 #include "explain/show/json.h"
 #include "explain/show/json_iwarp.h"
-#include "explain/packet/registry.h"
 #include "roce/counters.h"
 #include "roce/opcode.h"
 
@@ -34,8 +34,7 @@ static void put_names(struct explain_text *out, const struct net_field *field)
         const char *name = field->value_name(value);
         if (name == rest || (name && rest && strcmp(name, rest) == 0))
             continue;
-        explain_put(out, ",\"");
-        explain_put_u64(out, value);
+        explain_put_value(out, ",\"", value);
         explain_put(out, "\":");
         put_name(out, name);
     }
@@ -48,12 +47,9 @@ static void put_field(struct explain_text *out, enum explain_layer_id layer, con
     const char *rule = explain_field_rule(layer, field);
     explain_put(out, "[");
     explain_put_quoted(out, field->name);
-    explain_put(out, ",");
-    explain_put_u64(out, field->first_bit);
-    explain_put(out, ",");
-    explain_put_u64(out, field->width_bits);
-    explain_put(out, ",");
-    explain_put_u64(out, explain_field_form(layer, field));
+    explain_put_value(out, ",", field->first_bit);
+    explain_put_value(out, ",", field->width_bits);
+    explain_put_value(out, ",", explain_field_form(layer, field));
     explain_put(out, ",");
     explain_put_quoted(out, rule ? rule : "");
     if (field->value_name) {
@@ -136,8 +132,7 @@ static void put_pair(struct explain_text *out, const char *key, const uint64_t p
 {
     explain_printf(out, ",\"%s\":[", key);
     explain_put_u64(out, pair[0]);
-    explain_put(out, ",");
-    explain_put_u64(out, pair[1]);
+    explain_put_value(out, ",", pair[1]);
     explain_put(out, "]");
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two packets, field by field, by the lists that describe their headers. */
+#include "explain/replay/diff.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/replay.h"
 
 /* What is not compared: a network changes it, or an endpoint chooses it freely. */
 static const struct {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Half a queue pair on a device of its own. */
+#include "explain/replay/half.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/replay/inner.h"
 #include "rdma/transport.h"
 #include "roce/psn.h"
 

@@ -2,9 +2,13 @@
 /* The endpoint's memory. What a READ or an atomic found there is learned from the recorded answer; bytes
  * that came over the wire before ought to be there already, unless the endpoint's program changed them
  * itself. */
+#include "explain/replay/memory.h"
+
 #include <string.h>
 
-#include "explain/replay/inner.h"
+#include "explain/replay/learn/memory.h"
+#include "explain/replay/learn/messages.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What comparisons come out as: words, counts, and whoever wants to hear of each. */
-#include "explain/replay/inner.h"
-
-const struct explain_outcome *explain_replay_outcome_of(enum explain_replay_outcome outcome)
-{
-    static const struct explain_outcome outcomes[] = {
-#define ROW(id, key, fails, words) {key, words, fails},
-        EXPLAIN_REPLAY_OUTCOMES(ROW)
-#undef ROW
-    };
-    return &outcomes[outcome];
-}
+#include "explain/replay/outcome.h"
 
 void explain_replay_frame_packet(const struct replay_frame *f, struct explain_packet *p)
 {

@@ -7,10 +7,24 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/inner.h"
+#include "explain/replay/half.h"
+#include "explain/replay/outcome.h"
+#include "explain/replay/requester.h"
+#include "explain/replay/responder.h"
+#include "explain/replay/tape.h"
 #include "net/ipv4.h"
 
 #define COPIES_SEEN 64 /* how far back the network's copy of a packet is looked for */
+
+const struct explain_outcome *explain_replay_outcome_of(enum explain_replay_outcome outcome)
+{
+    static const struct explain_outcome outcomes[] = {
+#define ROW(id, key, fails, words) {key, words, fails},
+        EXPLAIN_REPLAY_OUTCOMES(ROW)
+#undef ROW
+    };
+    return &outcomes[outcome];
+}
 
 /* The same frame with the same IPv4 identification, not long ago: the network made it. Whoever sends
  * again gives a new one. */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The requester: for each request packet that the recorded endpoint sent, the engine is asked for one. */
+#include "explain/replay/requester.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "explain/replay/inner.h"
+#include "explain/replay/diff.h"
+#include "explain/replay/half.h"
+#include "explain/replay/outcome.h"
 #include "roce/psn.h"
 
 #define CROSSING_NS \

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The responder: it gets what the peer sent, and its answers are compared in their order. An ACK stands
  * for all before it, so that either side may send ACKs that the other leaves out (ROCE-RS-51). */
+#include "explain/replay/responder.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/replay/inner.h"
+#include "explain/replay/diff.h"
+#include "explain/replay/half.h"
+#include "explain/replay/learn/messages.h"
+#include "explain/replay/memory.h"
+#include "explain/replay/outcome.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 
@@ -34,8 +41,8 @@ static void post_receive(struct replay *r, struct replay_qp *q, uint32_t psn)
     const struct explain_learned *l = q->learned;
     struct replay_half *h = &q->responder;
     uint64_t bytes = l->longest_bytes + (l->service == ROCE_SERVICE_UD ? NORNIC_L3_AREA_BYTES : 0);
-    if (l->has_limit && psn == l->limit_psn)
-        bytes = l->limit_bytes;
+    if (l->limit.is_there && psn == l->limit.psn)
+        bytes = l->limit.bytes;
     struct nornic_sge sge = {
         .addr = (uintptr_t)h->scratch, .len_bytes = (uint32_t)bytes, .lkey = h->mrs[h->mr_count - 1]->lkey};
     struct nornic_recv_wr wr = {.sg_list = &sge, .num_sge = bytes ? 1 : 0};
@@ -192,7 +199,7 @@ static enum explain_replay_outcome outcome_of_pair(const struct replay_qp *q, co
                   memcmp(recorded->payload, engine->payload, engine->payload_bytes) == 0;
     if (suffix && q->first->is_repeat)
         return EXPLAIN_REPLAY_READ_SUFFIX;
-    if (q->learned->has_limit && recorded->op->flags & ROCE_PKT_AETH &&
+    if (q->learned->limit.is_there && recorded->op->flags & ROCE_PKT_AETH &&
         recorded->aeth.syndrome == ROCE_SYNDROME_NAK_REM_OP &&
         engine->aeth.syndrome == ROCE_SYNDROME_NAK_INV_REQ && recorded->aeth.msn == engine->aeth.msn)
         return EXPLAIN_REPLAY_NAK_CODE;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explain/packet/registry.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ether.h"

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nornic/addr.h"
 #include "net/error.h"
+#include "nornic/addr.h"
 
 #define EXPLAIN_SCENARIO_MAX   256   /* statements of a kind */
 #define EXPLAIN_SCENARIO_BYTES 65536 /* of the text, at most */

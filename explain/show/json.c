@@ -176,13 +176,10 @@ void explain_json_finding(struct explain_text *out, const struct explain_finding
 {
     explain_put(out, "{\"kind\":");
     explain_put_quoted(out, explain_finding_key(f->kind));
-    explain_put(out, ",\"severity\":");
-    explain_put_u64(out, (uint64_t)explain_finding_severity(f->kind));
-    explain_put(out, ",\"n\":");
-    explain_put_u64(out, f->number);
+    explain_put_value(out, ",\"severity\":", (uint64_t)explain_finding_severity(f->kind));
+    explain_put_value(out, ",\"n\":", f->number);
     if (f->related) {
-        explain_put(out, ",\"related\":");
-        explain_put_u64(out, f->related);
+        explain_put_value(out, ",\"related\":", f->related);
     }
     if (f->rule[0]) {
         explain_put(out, ",\"rule\":");
@@ -304,8 +301,7 @@ void explain_json_smc_group(struct explain_text *out, const struct explain_smc_g
 
 static void put_smc(struct explain_text *out, const struct explain_smc_meaning *smc)
 {
-    explain_put(out, ",\"smc\":{\"group\":");
-    explain_put_u64(out, smc->group);
+    explain_put_value(out, ",\"smc\":{\"group\":", smc->group);
     if (smc->link)
         put_number(out, "link", smc->link);
     if (smc->conn)
@@ -321,10 +317,8 @@ static void put_smc(struct explain_text *out, const struct explain_smc_meaning *
 static void put_meaning(struct explain_text *out, const struct explain_meaning *m)
 {
     if (m->flow) {
-        explain_put(out, ",\"qp\":{\"flow\":");
-        explain_put_u64(out, m->flow);
-        explain_put(out, ",\"direction\":");
-        explain_put_u64(out, m->direction);
+        explain_put_value(out, ",\"qp\":{\"flow\":", m->flow);
+        explain_put_value(out, ",\"direction\":", m->direction);
         explain_put_n(out, "}", 1);
     }
     if (m->smc.group)
@@ -332,21 +326,15 @@ static void put_meaning(struct explain_text *out, const struct explain_meaning *
     if (m->iwarp.conn)
         explain_json_iwarp(out, m);
     if (m->message) {
-        explain_put(out, ",\"message\":{\"number\":");
-        explain_put_u64(out, m->message);
-        explain_put(out, ",\"piece\":");
-        explain_put_u64(out, m->piece);
-        explain_put(out, ",\"pieces\":");
-        explain_put_u64(out, m->pieces);
-        explain_put(out, ",\"bytes_done\":");
-        explain_put_u64(out, m->bytes_done);
-        explain_put(out, ",\"bytes_total\":");
-        explain_put_u64(out, m->bytes_total);
+        explain_put_value(out, ",\"message\":{\"number\":", m->message);
+        explain_put_value(out, ",\"piece\":", m->piece);
+        explain_put_value(out, ",\"pieces\":", m->pieces);
+        explain_put_value(out, ",\"bytes_done\":", m->bytes_done);
+        explain_put_value(out, ",\"bytes_total\":", m->bytes_total);
         explain_put_n(out, "}", 1);
     }
     if (m->answers) {
-        explain_put(out, ",\"answers\":");
-        explain_put_u64(out, m->answers);
+        explain_put_value(out, ",\"answers\":", m->answers);
     }
     explain_put(out, ",\"words\":");
     explain_put_quoted(out, m->words);
@@ -363,12 +351,9 @@ void explain_json_packet_open(struct explain_text *out, const struct explain_pac
                               const struct explain_meaning *meaning)
 {
     static const char *const kinds[] = {"other", "roce", "cm", "smc_tcp", "pause", "lldp", "iwarp"};
-    explain_put(out, "{\"n\":");
-    explain_put_u64(out, p->number);
-    explain_put(out, ",\"time_ns\":");
-    explain_put_u64(out, p->time_ns);
-    explain_put(out, ",\"len\":");
-    explain_put_u64(out, p->wire_bytes);
+    explain_put_value(out, "{\"n\":", p->number);
+    explain_put_value(out, ",\"time_ns\":", p->time_ns);
+    explain_put_value(out, ",\"len\":", p->wire_bytes);
     explain_put(out, ",\"kind\":\"");
     explain_put(out, kinds[p->kind]);
     explain_put_n(out, "\"", 1);
@@ -377,8 +362,7 @@ void explain_json_packet_open(struct explain_text *out, const struct explain_pac
     put_network(out, &p->network);
     put_layers(out, p);
     if (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) {
-        explain_put(out, ",\"payload\":");
-        explain_put_u64(out, p->payload_bytes);
+        explain_put_value(out, ",\"payload\":", p->payload_bytes);
         if (explain_has_icrc(p))
             put_icrc(out, &p->roce);
         explain_put(out, ",\"verdict\":");
@@ -386,11 +370,4 @@ void explain_json_packet_open(struct explain_text *out, const struct explain_pac
     }
     if (meaning)
         put_meaning(out, meaning);
-}
-
-void explain_json_packet(struct explain_text *out, const struct explain_packet *p,
-                         const struct explain_meaning *meaning)
-{
-    explain_json_packet_open(out, p, meaning);
-    explain_put(out, "}\n");
 }

@@ -6,14 +6,11 @@
 #include "explain/analysis.h"
 #include "explain/show/text.h"
 
-/* Appends the object of one packet and a newline: n, time_ns, len, kind, layers with all fields, payload,
- * icrc and verdict of a RoCE packet; with `meaning` (may be NULL) qp, smc, message, words and remarks. A
- * layer that comes again has _2, _3 at the end of its key. Integers of
- * up to 32 bits are numbers, longer ones and keys strings of hex, addresses as they are usually written. */
-void explain_json_packet(struct explain_text *out, const struct explain_packet *packet,
-                         const struct explain_meaning *meaning);
-
-/* The same without the brace and newline at its end, so that members can be added. */
+/* Appends the object of one packet, without the brace and newline at its end, so that members can be added:
+ * n, time_ns, len, kind, layers with all fields, payload, icrc and verdict of a RoCE packet; with `meaning`
+ * (may be NULL) qp, smc, message, words and remarks. A layer that comes again has _2, _3 at the end of its
+ * key. Integers of up to
+ * 32 bits are numbers, longer ones and keys strings of hex, addresses as they are usually written. */
 void explain_json_packet_open(struct explain_text *out, const struct explain_packet *packet,
                               const struct explain_meaning *meaning);
 

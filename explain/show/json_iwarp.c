@@ -45,36 +45,38 @@ static void put_pair(struct explain_text *out, const char *key, const uint64_t v
     explain_printf(out, ",\"%s\":[%" PRIu64 ",%" PRIu64 "]", key, values[0], values[1]);
 }
 
-static void put_flags(struct explain_text *out, const char *key, const bool values[2])
+static void put_flags(struct explain_text *out, const char *key, bool first, bool second)
 {
-    explain_printf(out, ",\"%s\":[%s,%s]", key, truth(values[0]), truth(values[1]));
+    explain_printf(out, ",\"%s\":[%s,%s]", key, truth(first), truth(second));
 }
 
-/* Of a frame that was not seen: null. */
-static void put_frame(struct explain_text *out, const struct explain_iwarp_conn *c, unsigned side)
+/* Writes a frame; null for a frame that was not seen. */
+static void put_frame(struct explain_text *out, const struct explain_iwarp_frame *frame)
 {
-    if (!c->has_frame[side]) {
+    if (!frame->is_there) {
         explain_put(out, "null");
         return;
     }
-    explain_printf(out, "{\"revision\":%u,\"crc\":%s,\"markers\":%s", c->rev[side], truth(c->wants_crc[side]),
-                   truth(c->wants_markers[side]));
-    if (c->is_enhanced[side])
-        explain_printf(out, ",\"ird\":%u,\"ord\":%u", c->ird[side], c->ord[side]);
+    explain_printf(out, "{\"revision\":%u,\"crc\":%s,\"markers\":%s", frame->rev, truth(frame->wants_crc),
+                   truth(frame->wants_markers));
+    if (frame->is_enhanced)
+        explain_printf(out, ",\"ird\":%u,\"ord\":%u", frame->ird, frame->ord);
     explain_put(out, "}");
 }
 
 void explain_json_iwarp_conn(struct explain_text *out, const struct explain_iwarp_conn *c)
 {
+    static const char *const crc_words[] = {
+        [EXPLAIN_CRCS_UNKNOWN] = "null", [EXPLAIN_CRCS_UNUSED] = "false", [EXPLAIN_CRCS_USED] = "true"};
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     explain_printf(out, "{\"connection\":%" PRIu32 ",\"addr\":[\"%s\",\"%s\"],\"port\":[%u,%u]", c->id,
                    nornic_addr_str(&c->addr[0], a), nornic_addr_str(&c->addr[1], b), c->port[0], c->port[1]);
     explain_put(out, ",\"request\":");
-    put_frame(out, c, 0);
+    put_frame(out, &c->frame[0]);
     explain_put(out, ",\"reply\":");
-    put_frame(out, c, 1);
+    put_frame(out, &c->frame[1]);
     explain_printf(out, ",\"refused\":%s,\"begins_before\":%s,\"rtr\":%s,\"crc\":%s", truth(c->is_refused),
-                   truth(c->is_older), truth(c->has_rtr), c->is_crc_known ? truth(c->is_crc) : "null");
+                   truth(c->is_older), truth(c->has_rtr), crc_words[c->crc_use]);
     put_pair(out, "fpdus", c->fpdus);
     for (unsigned crc = 0; crc <= EXPLAIN_CRC_UNSEEN; crc++)
         explain_printf(out, ",\"crc_%s\":[%" PRIu64 ",%" PRIu64 "]", explain_crc_key(crc), c->crcs[0][crc],
@@ -88,8 +90,8 @@ void explain_json_iwarp_conn(struct explain_text *out, const struct explain_iwar
     put_pair(out, "immediates", c->immediates);
     put_pair(out, "tcp_again_bytes", c->again_bytes);
     put_pair(out, "missing_bytes", c->lost_bytes);
-    put_flags(out, "terminate", c->has_terminate);
-    put_flags(out, "fin", c->has_fin);
-    put_flags(out, "rst", c->has_rst);
+    put_flags(out, "terminate", c->end[0].has_terminate, c->end[1].has_terminate);
+    put_flags(out, "fin", c->end[0].has_fin, c->end[1].has_fin);
+    put_flags(out, "rst", c->end[0].has_rst, c->end[1].has_rst);
     explain_printf(out, ",\"first\":%" PRIu64 ",\"last\":%" PRIu64 "}", c->first_number, c->last_number);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "explain/packet/registry.h"
-#include "nornic/addr.h"
 #include "net/wire/ether.h"
+#include "nornic/addr.h"
 
 #define MARGIN      20 /* number and time */
 #define LANE        17 /* columns from one lifeline to the next, where there are more than two */

@@ -6,8 +6,8 @@
 
 #include "base/base.h"
 #include "explain/packet/registry.h"
-#include "nornic/addr.h"
 #include "net/wire/ether.h"
+#include "nornic/addr.h"
 
 #define DIM    "\033[2m"
 #define YELLOW "\033[33m"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/show/text.h"
 
+#include "base/base.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,4 +111,12 @@ void explain_put_wrapped(struct explain_text *out, const char *indent, const cha
         words += n + strspn(words + n, " ");
     }
     explain_put(out, "\n");
+}
+
+void explain_put_counted(struct explain_text *text, const char *before, uint64_t count, const char *noun)
+{
+    explain_put_value(text, before, count);
+    explain_put(text, " ");
+    explain_put(text, noun);
+    explain_put(text, plural_s(count));
 }

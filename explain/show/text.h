@@ -42,6 +42,16 @@ void explain_printf(struct explain_text *text, const char *format, ...) __attrib
 /* Decimal, and hex with exactly `digits` (at most 16), without printf(): these are what JSON is made of. */
 void explain_put_u64(struct explain_text *text, uint64_t value);
 void explain_put_hex(struct explain_text *text, uint64_t value, unsigned digits);
+/* Appends words, and a number behind them. */
+static inline void explain_put_value(struct explain_text *text, const char *words, uint64_t value)
+{
+    explain_put(text, words);
+    explain_put_u64(text, value);
+}
+
+/* Appends `before`, `count` and `noun`, which is in the plural unless `count` is 1. */
+void explain_put_counted(struct explain_text *text, const char *before, uint64_t count, const char *noun);
+
 /* Decimal, behind so many of `pad` that it has `width` characters (at most 20). */
 void explain_put_u64_padded(struct explain_text *text, uint64_t value, unsigned width, char pad);
 /* A paragraph: words in lines of at most `columns` characters, each behind `indent`. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests and responses of LLC: which belong together, and those that have no other half. */
+#include "explain/smc/ask.h"
+
 #include <inttypes.h>
 
+#include "explain/smc/doubt.h"
 #include "explain/smc/world.h"
 
 struct smc_request *explain_smc_ask(struct smc_view *v, uint8_t type, bool is_due)

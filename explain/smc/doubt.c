@@ -2,6 +2,8 @@
 /* A cursor beyond what was written, a key that nobody announced, a response that nothing asked for: each is
  * wrong, or the capture lacks the message of the other side that makes it right. RC numbers what it sends, so
  * the next request of that side tells: if it follows the newest one that was seen, none is missing. */
+#include "explain/smc/doubt.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 

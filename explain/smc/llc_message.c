@@ -44,7 +44,7 @@ static void get_add_link(struct smcr_add_link_shifted *a, const uint8_t *at, boo
 }
 
 /* What is not named here has the same layout in both versions from byte 3 on
- * (test/explain/test_smc_layout.c). */
+ * (test/explain/smc/test_layout.c). */
 static void get_body(struct smc_message *msg, const uint8_t *at, enum explain_layer_id layer)
 {
     switch (msg->type) {

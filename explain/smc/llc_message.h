@@ -5,8 +5,8 @@
 #define NORNIC_EXPLAIN_SMC_LLC_MESSAGE_H
 
 #include "explain/packet/packet.h"
-#include "smcr/wire/llc2.h"
 #include "smcr/wire/llc.h"
+#include "smcr/wire/llc2.h"
 
 /* What the capture cut off is 0. */
 struct smc_message {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the packets of SMC-R say, each to those who know its kind. */
+/* The packets of SMC-R, each handed to the file that knows its kind. */
+#include "explain/smc/smc.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,6 +9,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/smc/data.h"
+#include "explain/smc/doubt.h"
+#include "explain/smc/handshake.h"
+#include "explain/smc/links.h"
 #include "explain/smc/world.h"
 #include "roce/psn.h"
 #include "smcr/wire/llc2.h"
@@ -27,7 +33,7 @@ static bool is_out_of_turn(struct smc_view *v, uint32_t psn)
     return false;
 }
 
-/* What is acknowledged was taken, though the capture may lack it. */
+/* Data that are acknowledged were taken, though the capture may lack them. */
 static void take_ack(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
@@ -78,7 +84,7 @@ static bool find_link(struct smc_view *v)
     return true;
 }
 
-/* What the message says is more than that it is a SEND; of one that is sent again it stays. */
+/* The message tells more than that it is a SEND; of one that is sent again that stays. */
 static void take_message(struct smc_view *v, const struct explain_layer *layer)
 {
     static const char plain[] = "SEND only, message ", parted[] = ": ";
@@ -107,8 +113,9 @@ static const struct explain_layer *message_in(const struct explain_packet *p)
     return NULL;
 }
 
-/* A SEND on a link that begins as a message of version 2, with its own length, and cannot be one. Elsewhere
- * it is what a program sends. What does not even begin so may be of a program that uses the QPNs again. */
+/* A SEND on a link that begins as a message of version 2, with its own length, and cannot be one.
+ * Elsewhere it is a program's. A SEND that does not even begin so may be of a program that uses the QPNs
+ * again. */
 static void take_no_message(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
@@ -161,8 +168,8 @@ static void take_option(struct smc_view *v, uint8_t tcp_flags)
     explain_smc_offer(v);
 }
 
-/* What has neither the option nor a CLC message is of SMC-R as the SYN-ACK that leaves an offer without an
- * answer. */
+/* A segment with neither the option nor a CLC message is of SMC-R as the SYN-ACK that leaves an offer without
+ * an answer. */
 static void take_tcp(struct smc_view *v)
 {
     uint8_t flags = 0;
@@ -223,4 +230,51 @@ bool explain_smc_next_unanswered(struct explain_smc *w, uint64_t last_ns, struct
             }
     }
     return false;
+}
+
+/* --- all of it --- */
+
+struct explain_smc *explain_smc_create(void)
+{
+    struct explain_smc *w = calloc(1, sizeof *w);
+    if (w)
+        w->conns = calloc(SMC_CONNS_MAX, sizeof *w->conns);
+    if (!w || !w->conns) {
+        free(w);
+        return NULL;
+    }
+    w->links_version = 1;
+    return w;
+}
+
+void explain_smc_destroy(struct explain_smc *w)
+{
+    for (unsigned i = 0; i < SMC_GROUPS_MAX; i++) {
+        free(w->groups[i].rmbs[0]);
+        free(w->groups[i].rmbs[1]);
+    }
+    free(w->conns);
+    free(w);
+}
+
+uint32_t explain_smc_conn_count(const struct explain_smc *w)
+{
+    return w->conn_count;
+}
+
+const struct explain_smc_conn *explain_smc_get_conn(struct explain_smc *w, uint32_t id)
+{
+    const struct smc_conn *c = explain_smc_conn_of(w, id);
+    return c ? &c->shown : NULL;
+}
+
+uint32_t explain_smc_group_count(const struct explain_smc *w)
+{
+    return w->group_count;
+}
+
+const struct explain_smc_group *explain_smc_get_group(struct explain_smc *w, uint32_t id)
+{
+    const struct smc_group *g = explain_smc_group_of(w, id);
+    return g ? &g->shown : NULL;
 }

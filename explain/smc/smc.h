@@ -4,7 +4,7 @@
 #ifndef NORNIC_EXPLAIN_SMC_SMC_H
 #define NORNIC_EXPLAIN_SMC_SMC_H
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pair/types.h"
 
 struct explain_smc;
 
@@ -32,8 +32,8 @@ bool explain_smc_next_unanswered(struct explain_smc *smc, uint64_t last_ns, stru
 
 /* Connections and groups by id 1..count; those that were forgotten are NULL. */
 uint32_t explain_smc_conn_count(const struct explain_smc *smc);
-const struct explain_smc_conn *explain_smc_conn(struct explain_smc *smc, uint32_t id);
+const struct explain_smc_conn *explain_smc_get_conn(struct explain_smc *smc, uint32_t id);
 uint32_t explain_smc_group_count(const struct explain_smc *smc);
-const struct explain_smc_group *explain_smc_group(struct explain_smc *smc, uint32_t id);
+const struct explain_smc_group *explain_smc_get_group(struct explain_smc *smc, uint32_t id);
 
 #endif

@@ -193,52 +193,7 @@ unsigned explain_smc_rmb_know(struct smc_group *g, unsigned side, unsigned link,
     return i;
 }
 
-/* --- all of it --- */
-
-struct explain_smc *explain_smc_create(void)
-{
-    struct explain_smc *w = calloc(1, sizeof *w);
-    if (w)
-        w->conns = calloc(SMC_CONNS_MAX, sizeof *w->conns);
-    if (!w || !w->conns) {
-        free(w);
-        return NULL;
-    }
-    w->links_version = 1;
-    return w;
-}
-
-void explain_smc_destroy(struct explain_smc *w)
-{
-    for (unsigned i = 0; i < SMC_GROUPS_MAX; i++) {
-        free(w->groups[i].rmbs[0]);
-        free(w->groups[i].rmbs[1]);
-    }
-    free(w->conns);
-    free(w);
-}
-
-uint32_t explain_smc_conn_count(const struct explain_smc *w)
-{
-    return w->conn_count;
-}
-
-const struct explain_smc_conn *explain_smc_conn(struct explain_smc *w, uint32_t id)
-{
-    const struct smc_conn *c = explain_smc_conn_of(w, id);
-    return c ? &c->shown : NULL;
-}
-
-uint32_t explain_smc_group_count(const struct explain_smc *w)
-{
-    return w->group_count;
-}
-
-const struct explain_smc_group *explain_smc_group(struct explain_smc *w, uint32_t id)
-{
-    const struct smc_group *g = explain_smc_group_of(w, id);
-    return g ? &g->shown : NULL;
-}
+/* --- words --- */
 
 void explain_smc_say(struct smc_view *v, const char *format, ...)
 {

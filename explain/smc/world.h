@@ -1,180 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the analysis: link groups, links, RMBs and connections of SMC-R, as CLC and LLC messages name them.
- * Of two sides, [0] is the client and [1] the server. Memory is bounded: what is oldest goes first. Only
- * explain/smc/ includes this. */
+/* Groups, links and connections of SMC-R, found. */
 #ifndef NORNIC_EXPLAIN_SMC_WORLD_H
 #define NORNIC_EXPLAIN_SMC_WORLD_H
 
-#include "explain/smc/smc.h"
-#include "smcr/clc_wire.h"
-#include "smcr/wire/llc.h"
+#include "explain/smc/types.h"
 
-#define SMC_GROUPS_MAX     32
-#define SMC_LINKS_MAX      9 /* of a group: 8, and an asymmetric one */
-#define SMC_RMBS_MAX       255
-#define SMC_CONNS_MAX      4096 /* a power of two */
-#define SMC_BUCKETS        4096
-#define SMC_HANDSHAKES_MAX 128
-#define SMC_WRITES_MAX     64 /* messages of a link and direction of which later packets may come */
-#define SMC_LLC_TYPES      16
-#define SMC_DOUBTS_MAX     8
-
-struct smc_rtoken {
-    bool is_known;
-    uint32_t rkey;
-    uint64_t va;
-};
-
-/* A buffer of one side: where it is, by link, and whose its elements are. */
-struct smc_rmb {
-    bool is_used;
-    uint32_t elem_bytes; /* 0: no connection uses it yet */
-    struct smc_rtoken on[SMC_LINKS_MAX];
-    uint32_t conns[256]; /* by index; 0: none */
-};
-
-/* An RDMA WRITE of which the first packet was seen. */
-struct smc_write {
-    uint64_t message; /* of the flow; 0: the slot is free */
-    uint32_t conn;
-    uint64_t from; /* stream position of its first byte */
-};
-
-enum smc_link_state {
-    SMC_LINK_FREE,
-    SMC_LINK_ANNOUNCED,
-    SMC_LINK_CONFIRMING,
-    SMC_LINK_ACTIVE,
-    SMC_LINK_GONE
-};
-
-struct smc_link {
-    enum smc_link_state state;
-    uint8_t number;     /* 0: not known yet */
-    bool has_both_ends; /* both ends are known */
-    uint32_t flow;      /* that travels on it; 0: none was seen yet */
-    struct nornic_addr gid[2];
-    struct nornic_mac mac[2];
-    uint32_t qpn[2], starting_psn[2];
-    /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
-    bool is_psn_known[2];
-    uint32_t next_psn[2];
-    bool has_gap[2];                            /* what comes is behind one that did not come yet */
-    uint8_t open[2][SMC_LLC_TYPES];             /* by sender and type: requests without a response so far */
-    struct smc_write writes[2][SMC_WRITES_MAX]; /* by sender, in the slot of their message */
-};
-
-/* A request of LLC that waits for its answer. */
-struct smc_request {
-    uint64_t number, time_ns; /* number 0: none */
-    unsigned link;            /* slot */
-    bool is_due;              /* it must be answered */
-    uint32_t lost;      /* of the sender, when it asked: how often packets arrived that the capture lacks */
-    uint32_t rkey;      /* of CONFIRM RKEY: which RMB its continuations are about */
-    bool has_user_data; /* of TEST LINK, as far as the capture holds it: */
-    uint8_t user_data[16];
-};
-
-/* A finding that a message of the other side would explain: doubt.c. */
-struct smc_doubt {
-    uint64_t number, related; /* number 0: none */
-    unsigned link, sender;    /* slot; the side whose message may be missing */
-    uint32_t next_psn;        /* of its next request, if none is */
-    uint32_t lost[2];         /* of the group, when the finding was made */
-    enum explain_finding_kind kind;
-    const char *rule;
-    char words[96];
-};
-
-struct smc_group {
-    uint32_t id; /* 0: the slot is free */
-    struct explain_smc_group shown;
-    bool is_partial; /* it is older than the capture: not all of it is known */
-    bool has_ended;
-    uint32_t start;   /* of the cursors: 4, or 0 without eye catchers */
-    uint32_t lost[2]; /* by sender: how often packets arrived that the capture lacks */
-    struct smc_link links[SMC_LINKS_MAX];
-    struct smc_rmb *rmbs[2];                       /* SMC_RMBS_MAX each, */
-    unsigned rmb_top[2];                           /* of which those before this one were used */
-    struct smc_request requests[2][SMC_LLC_TYPES]; /* by sender and type: the newest */
-    struct smc_doubt doubts[SMC_DOUBTS_MAX];       /* a ring */
-    unsigned next_doubt;
-};
-
-/* What one side of a connection said. */
-struct smc_half {
-    uint32_t token; /* of its element: what the other side's CDC messages name */
-    uint32_t rmb;   /* slot of the group */
-    uint8_t index;
-    uint32_t elem_bytes;
-    bool has_sent_cdc; /* it sent a CDC message */
-    uint16_t seq;      /* of the newest */
-    struct smc_place {
-        uint32_t offset;
-        uint16_t wrap;
-    } producer, consumer;        /* cursors of the newest */
-    uint64_t produced, consumed; /* stream positions */
-    uint64_t written;            /* writes reached so far */
-    bool is_producer_cut;        /* a message was cut before its producer cursor: it is not known any more */
-    uint32_t link;               /* number of the link that it used last; 0: none */
-    bool is_blocked, is_done, is_closed, is_aborted;
-    bool is_replaying; /* after a failover validation, until a new message */
-    uint32_t lost;     /* of the group, when it sent last: what came between may be missing */
-    bool is_urgent;
-};
-
-struct smc_conn {
-    uint32_t id;    /* from 1; 0: the slot is free */
-    uint32_t group; /* id */
-    struct explain_smc_conn shown;
-    struct smc_half half[2];
-    struct smc_conn *next[2]; /* in the chain of each side */
-};
-
-/* An Accept or Confirm, and up to which of its fields the capture holds it. */
-struct smc_accepted {
-    struct smcr_accept message; /* 0 behind that */
-    bool has_qpn, has_rkey, has_bsize, has_va, has_psn, has_trailer;
-};
-
-/* A handshake of CLC that is not finished. */
-struct smc_handshake {
-    uint64_t number; /* of its SYN or Proposal; 0: the slot is free */
-    struct nornic_addr addr[2];
-    uint16_t port[2];
-    uint8_t last; /* enum smcr_clc_type of the newest message; 0: only the SYN was seen */
-    uint32_t
-        ack_seq; /* TCP's, of the newest Proposal or Confirm: so much of the server the client had then */
-    struct smc_accepted accepted;
-};
-
-struct explain_smc {
-    struct smc_group groups[SMC_GROUPS_MAX];
-    uint32_t group_count;                     /* ever seen */
-    struct smc_conn *conns;                   /* SMC_CONNS_MAX */
-    uint32_t conn_count;                      /* ever seen */
-    struct smc_conn *buckets[2][SMC_BUCKETS]; /* by side and token */
-    struct smc_handshake handshakes[SMC_HANDSHAKES_MAX];
-    unsigned next_handshake;
-    bool is_clc_holey;      /* handshakes were seen of which the capture lacks messages */
-    uint32_t links_version; /* grows with each change of who is at the ends of which link */
-    unsigned ending[3];     /* group, side, type: where the end stands */
-};
-
-/* What is being looked at. */
-struct smc_view {
-    struct explain_smc *w;
-    struct explain_pair *pair; /* NULL: the packet is of none */
-    const struct explain_packet *packet;
-    struct explain_meaning *m;
-    struct smc_group *group;      /* of a RoCE packet: the link that it travels on, */
-    unsigned link;                /* its slot, */
-    unsigned side;                /* and who sent it */
-    bool is_repeat;               /* it was taken before, or is not taken yet: nothing new */
-    const struct smc_link *begun; /* the link whose second end it names; NULL: it names none */
-};
-
-/* --- world.c --- */
 /* Appends to the words of the packet. */
 void explain_smc_say(struct smc_view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct smc_group *explain_smc_group_of(struct explain_smc *w, uint32_t id);
@@ -182,14 +12,14 @@ struct smc_conn *explain_smc_conn_of(struct explain_smc *w, uint32_t id);
 /* A new one. NULL: no memory. */
 struct smc_group *explain_smc_group_new(struct explain_smc *w);
 struct smc_conn *explain_smc_conn_new(struct explain_smc *w);
-/* Puts the connection where explain_smc_conn_by_token() finds it. */
+/* Puts the connection into the index of explain_smc_conn_by_token(). */
 void explain_smc_conn_index(struct explain_smc *w, struct smc_conn *c);
-/* The newest connection of the group whose `side` gave out that token; NULL: none. */
+/* Returns the newest connection of the group with that token of `side`; NULL: none. */
 struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group, unsigned side,
                                            uint32_t token);
 /* A handshake was seen of which the capture lacks messages. */
 void explain_smc_note_lack(struct explain_smc *w);
-/* Whether what a side sent may be missing just now: on some link it goes on behind a gap. */
+/* Returns whether packets of a side may be missing just now: on some link it goes on behind a gap. */
 bool explain_smc_has_gap(const struct smc_group *group, unsigned side);
 /* Whether there may be messages of the group that the capture does not show: it is older than the capture, or
  * that lacks packets. */
@@ -197,8 +27,8 @@ bool explain_smc_may_lack(const struct smc_group *group);
 /* Whether there may be connections or elements in the group that the capture does not show: messages, or a
  * handshake is not at its end. */
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *group);
-/* The link that the packet in `v` travels on; false: none is known. One that another flow had before, whose
- * QPNs this flow uses again, is none. */
+/* Returns the link that the packet in `v` travels on; false: none is known. A link of another flow, which had
+ * the QPNs of this flow before, is none. */
 bool explain_smc_link_of(const struct smc_view *v, struct smc_group **group, unsigned *link, unsigned *side);
 /* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
 unsigned explain_smc_link_by_number(const struct smc_group *g, uint8_t number);
@@ -207,30 +37,5 @@ unsigned explain_smc_link_free(struct smc_group *g);
 unsigned explain_smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey);
 /* The same, made when it is new. */
 unsigned explain_smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va);
-
-/* --- clc.c --- */
-void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer);
-/* A SYN with the option of SMC-R. */
-void explain_smc_offer(struct smc_view *v);
-/* A SYN-ACK without it: if its SYN had it, TCP goes on alone. */
-void explain_smc_no_answer(struct smc_view *v);
-/* --- llc.c --- */
-void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer);
-/* --- ask.c --- */
-/* A request; the caller adds what depends on its type. `is_due`: it must be answered. */
-struct smc_request *explain_smc_ask(struct smc_view *v, uint8_t type, bool is_due);
-/* The request that a response is to, if it is the newest; NULL: it is to one before, or to none. */
-struct smc_request *explain_smc_answer(struct smc_view *v, uint8_t type);
-/* --- doubt.c --- */
-/* What the message of this side breaks, unless one of the other side came before it that the capture lacks.
- * It is told of when the next request of the other side on that link shows that none is missing. `rule` is a
- * literal. */
-void explain_smc_doubt(struct smc_view *v, enum explain_finding_kind kind, const char *rule, uint64_t related,
-                       const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* A request with that PSN is taken in its turn: tells of what it shows. */
-void explain_smc_settle_doubts(struct smc_view *v, uint32_t psn);
-/* --- cdc.c --- */
-void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer);
-void explain_smc_rdma_write(struct smc_view *v);
 
 #endif

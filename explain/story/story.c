@@ -35,7 +35,8 @@ static bool is_restart(const struct explain_finding *f)
     return is_again && f->why.cause != EXPLAIN_CAUSE_RESTART && !f->why.behind;
 }
 
-/* What made the sender begin again: the answer that told it to, where that is known; else what it sent. */
+/* The reason for the sender to begin again: the answer that told it to, if that is known; else its own
+ * packet. */
 static void note_restart(struct explain_story *story, const struct explain_finding *f)
 {
     const struct explain_why *why = &f->why;
@@ -65,7 +66,7 @@ void explain_story_take(struct explain_story *story, const struct explain_packet
 {
     story->first_ns = story->packets++ ? story->first_ns : packet->time_ns;
     story->last_ns = max_u64(story->last_ns, packet->time_ns);
-    if (packet->kind == EXPLAIN_OTHER) /* what else went over the wire is no part of it */
+    if (packet->kind == EXPLAIN_OTHER) /* the other packets on the wire are no part of it */
         return;
     if (m->is_recapture)
         return;
@@ -91,13 +92,13 @@ static uint64_t span_of(const struct explain_story *story)
                             : story->last_ns - story->first_ns;
 }
 
-/* --- the first sentence: what was sent --- */
+/* --- the first sentence: the packets that were sent --- */
 
 /* All flows together. */
 struct sum {
     uint32_t flows, addrs;
     const struct explain_flow *only; /* if there is one */
-    bool has_answers;                /* a service whose requests are answered */
+    bool has_answers;                /* a service with answers to its requests */
     bool is_skewed;                  /* the clocks of a flow's directions differ */
     uint64_t requests, messages[2], bytes[2], again;
     struct nornic_addr addr[ADDRS_MAX];
@@ -178,7 +179,7 @@ static void put_no_flow(struct explain_text *out, const struct explain_story *st
     explain_put_count(out, story->packets, "packet", "packets");
 }
 
-/* Of one flow. Where answers alone are in the capture, nobody knows what they answer. */
+/* Adds one flow. With answers alone in the capture, it is not known what they answer. */
 static void put_flow(struct explain_text *out, const struct sum *sum)
 {
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
@@ -198,7 +199,7 @@ static void put_flow(struct explain_text *out, const struct sum *sum)
     explain_put(out, " back");
 }
 
-/* What the capture holds more than once is counted once. */
+/* Packets that the capture holds more than once are counted once. */
 static void put_twice(struct explain_text *out, const struct explain_analysis *analysis)
 {
     const struct explain_seen_twice *twice = explain_analysis_twice(analysis);
@@ -237,7 +238,7 @@ static void put_what(struct explain_text *out, const struct explain_story *story
     explain_put(out, ".");
 }
 
-/* --- the second: what went wrong --- */
+/* --- the second: the errors --- */
 
 /* "A", "A and B", "A, B and C": the parts that are counted. */
 struct list {
@@ -303,7 +304,8 @@ static void put_restarts(struct explain_text *out, const struct explain_story *s
         put_part(&list, &story->restarts[parts[i].cause], parts[i].one, parts[i].many);
 }
 
-/* Whether what was sent again, or what follows in the sentence, tells of these findings already. */
+/* Returns whether packets that were sent again, or the rest of the sentence, tell of these findings
+ * already. */
 static bool is_told_elsewhere(const struct explain_story *story, enum explain_finding_kind kind,
                               bool is_again)
 {
@@ -313,7 +315,7 @@ static bool is_told_elsewhere(const struct explain_story *story, enum explain_fi
                         kind == EXPLAIN_FIND_RNR);
 }
 
-/* Packets that never came, where nothing was sent again. */
+/* Tells of packets that never came, if nothing was sent again. */
 static void put_missing(struct explain_text *out, const struct explain_story *story, bool is_again)
 {
     if (is_again || story->missing <= story->late || story->found[EXPLAIN_FIND_CAPTURE_GAP].count)
@@ -325,77 +327,78 @@ static void put_missing(struct explain_text *out, const struct explain_story *st
                    count == 1 ? "" : "first: ", story->found[EXPLAIN_FIND_PSN_GAP].number);
 }
 
+/* The words of the story for findings of a kind, of one and of several, in this order. */
+static const struct {
+    enum explain_finding_kind kind;
+    const char *one, *many;
+} parts[] = {
+    {EXPLAIN_FIND_NAK_SEQUENCE, "NAK says that a packet is missing", "NAKs say that packets are missing"},
+    {EXPLAIN_FIND_SELECTIVE_ACK, "selective acknowledgement lacks a packet",
+     "selective acknowledgements lack packets"},
+    {EXPLAIN_FIND_PROBE, "probe asked what had come", "probes asked what had come"},
+    {EXPLAIN_FIND_RNR, "packet found no receive", "packets found no receive"},
+    {EXPLAIN_FIND_PSN_GAP, "gap is in the PSNs", "gaps are in the PSNs"}, /* filled later */
+    {EXPLAIN_FIND_NAK_FATAL, "NAK ended a connection", "NAKs ended connections"},
+    {EXPLAIN_FIND_ICRC, "packet has a bad ICRC", "packets have a bad ICRC"},
+    {EXPLAIN_FIND_MALFORMED, "packet is malformed", "packets are malformed"},
+    {EXPLAIN_FIND_VIOLATION, "rule is broken", "times a rule is broken"},
+    {EXPLAIN_FIND_REORDERED, "packet was overtaken", "packets were overtaken"},
+    {EXPLAIN_FIND_CAPTURE_GAP, "gap in a capture was none on the wire",
+     "gaps in captures were none on the wire"},
+    {EXPLAIN_FIND_MISSING_ACK, "request has no answer here", "requests have no answer here"},
+    {EXPLAIN_FIND_GHOST_ACK, "answer is to nothing that is here", "answers are to nothing that is here"},
+    {EXPLAIN_FIND_ECN_MARK, "packet was marked by a switch", "packets were marked by switches"},
+    {EXPLAIN_FIND_CNP, "CNP asked to slow down", "CNPs asked to slow down"},
+    {EXPLAIN_FIND_PAUSED, "time a flow stood still for a pause", "times a flow stood still for a pause"},
+    {EXPLAIN_FIND_DCBX, "DCBX setting does not fit RoCE", "DCBX settings do not fit RoCE"},
+    {EXPLAIN_FIND_CM_REJECT, "connection was rejected", "connections were rejected"},
+    {EXPLAIN_FIND_CM_RETRY, "connection message was sent again", "connection messages were sent again"},
+    {EXPLAIN_FIND_SMC_DECLINE, "SMC-R offer was declined: plain TCP",
+     "SMC-R offers were declined: plain TCP"},
+    {EXPLAIN_FIND_SMC_HANDSHAKE, "CLC message is wrong", "CLC messages are wrong"},
+    {EXPLAIN_FIND_SMC_MESSAGE, "message is no LLC or CDC message that can be",
+     "messages are no LLC or CDC messages that can be"},
+    {EXPLAIN_FIND_SMC_LINK, "link is not what was announced", "links are not what was announced"},
+    {EXPLAIN_FIND_SMC_LINK_GONE, "link was deleted", "links were deleted"},
+    {EXPLAIN_FIND_SMC_REFUSED, "LLC request was refused", "LLC requests were refused"},
+    {EXPLAIN_FIND_SMC_UNASKED, "LLC response has no request", "LLC responses have no request"},
+    {EXPLAIN_FIND_SMC_UNANSWERED, "LLC request has no response", "LLC requests have no response"},
+    {EXPLAIN_FIND_SMC_TOKEN, "CDC message is for no connection", "CDC messages are for no connection"},
+    {EXPLAIN_FIND_SMC_SEQUENCE, "CDC message is out of sequence", "CDC messages are out of sequence"},
+    {EXPLAIN_FIND_SMC_CURSOR, "cursor cannot be", "cursors cannot be"},
+    {EXPLAIN_FIND_SMC_WRITE, "write is where none is allowed", "writes are where none is allowed"},
+    {EXPLAIN_FIND_SMC_AFTER_CLOSE, "write is behind the end of sending",
+     "writes are behind the end of sending"},
+    {EXPLAIN_FIND_SMC_MOVED, "side of a connection moved to another link",
+     "sides of connections moved to another link"},
+    {EXPLAIN_FIND_SMC_LOST, "connection lost data in a failover", "times data was lost in a failover"},
+    {EXPLAIN_FIND_SMC_ABORT, "connection was aborted", "connections were aborted"},
+    {EXPLAIN_FIND_TCP_AGAIN, "segment was sent again by TCP, of which RDMAP sees nothing",
+     "segments were sent again by TCP, of which RDMAP sees nothing"},
+    {EXPLAIN_FIND_IWARP_GAP, "piece of an iWARP stream is not in this capture",
+     "pieces of iWARP streams are not in this capture"},
+    {EXPLAIN_FIND_IWARP_REFUSED, "iWARP connection was refused", "iWARP connections were refused"},
+    {EXPLAIN_FIND_IWARP_SETUP, "MPA frame is wrong", "times an MPA frame is wrong"},
+    {EXPLAIN_FIND_IWARP_EARLY, "FPDU came before its turn", "FPDUs came before their turn"},
+    {EXPLAIN_FIND_IWARP_CRC, "FPDU has a bad CRC", "FPDUs have a bad CRC"},
+    {EXPLAIN_FIND_IWARP_FRAMING, "FPDU cannot be", "FPDUs cannot be"},
+    {EXPLAIN_FIND_IWARP_SEQUENCE, "MSN, MO or TO is out of sequence", "MSNs, MOs or TOs are out of sequence"},
+    {EXPLAIN_FIND_IWARP_OPCODE, "segment is what its opcode forbids",
+     "segments are what their opcodes forbid"},
+    {EXPLAIN_FIND_IWARP_RESPONSE, "response answers nothing, or something else",
+     "responses answer nothing, or something else"},
+    {EXPLAIN_FIND_IWARP_LIMIT, "Read is more than was agreed", "Reads are more than was agreed"},
+    {EXPLAIN_FIND_IWARP_TERMINATE, "stream was terminated", "streams were terminated"},
+    {EXPLAIN_FIND_IWARP_AFTER_END, "message is behind a Terminate", "messages are behind a Terminate"},
+    {EXPLAIN_FIND_IWARP_CUT_OFF, "stream ended within an FPDU", "streams ended within an FPDU"},
+    {EXPLAIN_FIND_IWARP_UNANSWERED, "Read or atomic has no answer here",
+     "Reads or atomics have no answer here"},
+    {EXPLAIN_FIND_LOST_ON_WAY, "packet was lost on its way", "packets were lost on their way"},
+    {EXPLAIN_FIND_DAMAGED_ON_WAY, "packet was damaged on its way", "packets were damaged on their way"},
+};
+
 static void put_further(struct explain_text *out, const struct explain_story *story, bool is_again)
 {
-    static const struct {
-        enum explain_finding_kind kind;
-        const char *one, *many;
-    } parts[] = {
-        {EXPLAIN_FIND_NAK_SEQUENCE, "NAK says that a packet is missing", "NAKs say that packets are missing"},
-        {EXPLAIN_FIND_SELECTIVE_ACK, "selective acknowledgement lacks a packet",
-         "selective acknowledgements lack packets"},
-        {EXPLAIN_FIND_PROBE, "probe asked what had come", "probes asked what had come"},
-        {EXPLAIN_FIND_RNR, "packet found no receive", "packets found no receive"},
-        {EXPLAIN_FIND_PSN_GAP, "gap is in the PSNs", "gaps are in the PSNs"}, /* filled later */
-        {EXPLAIN_FIND_NAK_FATAL, "NAK ended a connection", "NAKs ended connections"},
-        {EXPLAIN_FIND_ICRC, "packet has a bad ICRC", "packets have a bad ICRC"},
-        {EXPLAIN_FIND_MALFORMED, "packet is malformed", "packets are malformed"},
-        {EXPLAIN_FIND_VIOLATION, "rule is broken", "times a rule is broken"},
-        {EXPLAIN_FIND_REORDERED, "packet was overtaken", "packets were overtaken"},
-        {EXPLAIN_FIND_CAPTURE_GAP, "gap in a capture was none on the wire",
-         "gaps in captures were none on the wire"},
-        {EXPLAIN_FIND_MISSING_ACK, "request has no answer here", "requests have no answer here"},
-        {EXPLAIN_FIND_GHOST_ACK, "answer is to nothing that is here", "answers are to nothing that is here"},
-        {EXPLAIN_FIND_ECN_MARK, "packet was marked by a switch", "packets were marked by switches"},
-        {EXPLAIN_FIND_CNP, "CNP asked to slow down", "CNPs asked to slow down"},
-        {EXPLAIN_FIND_PAUSED, "time a flow stood still for a pause", "times a flow stood still for a pause"},
-        {EXPLAIN_FIND_DCBX, "DCBX setting does not fit RoCE", "DCBX settings do not fit RoCE"},
-        {EXPLAIN_FIND_CM_REJECT, "connection was rejected", "connections were rejected"},
-        {EXPLAIN_FIND_CM_RETRY, "connection message was sent again", "connection messages were sent again"},
-        {EXPLAIN_FIND_SMC_DECLINE, "SMC-R offer was declined: plain TCP",
-         "SMC-R offers were declined: plain TCP"},
-        {EXPLAIN_FIND_SMC_HANDSHAKE, "CLC message is wrong", "CLC messages are wrong"},
-        {EXPLAIN_FIND_SMC_MESSAGE, "message is no LLC or CDC message that can be",
-         "messages are no LLC or CDC messages that can be"},
-        {EXPLAIN_FIND_SMC_LINK, "link is not what was announced", "links are not what was announced"},
-        {EXPLAIN_FIND_SMC_LINK_GONE, "link was deleted", "links were deleted"},
-        {EXPLAIN_FIND_SMC_REFUSED, "LLC request was refused", "LLC requests were refused"},
-        {EXPLAIN_FIND_SMC_UNASKED, "LLC response has no request", "LLC responses have no request"},
-        {EXPLAIN_FIND_SMC_UNANSWERED, "LLC request has no response", "LLC requests have no response"},
-        {EXPLAIN_FIND_SMC_TOKEN, "CDC message is for no connection", "CDC messages are for no connection"},
-        {EXPLAIN_FIND_SMC_SEQUENCE, "CDC message is out of sequence", "CDC messages are out of sequence"},
-        {EXPLAIN_FIND_SMC_CURSOR, "cursor cannot be", "cursors cannot be"},
-        {EXPLAIN_FIND_SMC_WRITE, "write is where none is allowed", "writes are where none is allowed"},
-        {EXPLAIN_FIND_SMC_AFTER_CLOSE, "write is behind the end of sending",
-         "writes are behind the end of sending"},
-        {EXPLAIN_FIND_SMC_MOVED, "side of a connection moved to another link",
-         "sides of connections moved to another link"},
-        {EXPLAIN_FIND_SMC_LOST, "connection lost data in a failover", "times data was lost in a failover"},
-        {EXPLAIN_FIND_SMC_ABORT, "connection was aborted", "connections were aborted"},
-        {EXPLAIN_FIND_TCP_AGAIN, "segment was sent again by TCP, of which RDMAP sees nothing",
-         "segments were sent again by TCP, of which RDMAP sees nothing"},
-        {EXPLAIN_FIND_IWARP_GAP, "piece of an iWARP stream is not in this capture",
-         "pieces of iWARP streams are not in this capture"},
-        {EXPLAIN_FIND_IWARP_REFUSED, "iWARP connection was refused", "iWARP connections were refused"},
-        {EXPLAIN_FIND_IWARP_SETUP, "MPA frame is wrong", "times an MPA frame is wrong"},
-        {EXPLAIN_FIND_IWARP_EARLY, "FPDU came before its turn", "FPDUs came before their turn"},
-        {EXPLAIN_FIND_IWARP_CRC, "FPDU has a bad CRC", "FPDUs have a bad CRC"},
-        {EXPLAIN_FIND_IWARP_FRAMING, "FPDU cannot be", "FPDUs cannot be"},
-        {EXPLAIN_FIND_IWARP_SEQUENCE, "MSN, MO or TO is out of sequence",
-         "MSNs, MOs or TOs are out of sequence"},
-        {EXPLAIN_FIND_IWARP_OPCODE, "segment is what its opcode forbids",
-         "segments are what their opcodes forbid"},
-        {EXPLAIN_FIND_IWARP_RESPONSE, "response answers nothing, or something else",
-         "responses answer nothing, or something else"},
-        {EXPLAIN_FIND_IWARP_LIMIT, "Read is more than was agreed", "Reads are more than was agreed"},
-        {EXPLAIN_FIND_IWARP_TERMINATE, "stream was terminated", "streams were terminated"},
-        {EXPLAIN_FIND_IWARP_AFTER_END, "message is behind a Terminate", "messages are behind a Terminate"},
-        {EXPLAIN_FIND_IWARP_CUT_OFF, "stream ended within an FPDU", "streams ended within an FPDU"},
-        {EXPLAIN_FIND_IWARP_UNANSWERED, "Read or atomic has no answer here",
-         "Reads or atomics have no answer here"},
-        {EXPLAIN_FIND_LOST_ON_WAY, "packet was lost on its way", "packets were lost on their way"},
-        {EXPLAIN_FIND_DAMAGED_ON_WAY, "packet was damaged on its way", "packets were damaged on their way"},
-    };
     put_missing(out, story, is_again);
     for (unsigned i = 0; i < array_len(parts); i++) {
         const struct explain_story_count *c = &story->found[parts[i].kind];
@@ -418,7 +421,7 @@ static void put_clocks(struct explain_text *out, const struct explain_story *sto
                    c->number);
 }
 
-/* Empty where there is nothing to tell. */
+/* Empty if there is nothing to tell. */
 static void put_trouble(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
                         const struct explain_analysis *analysis)
 {
@@ -432,11 +435,10 @@ static void put_trouble(struct explain_text *out, const struct explain_story *st
     explain_put(out, out->len ? "." : "");
 }
 
-/* --- the third: what it cost --- */
+/* --- the third: the cost --- */
 
-/* Of all flows that have numbers, and clocks that agree; of those whose capture misses packets, what an
- * answer of its own ended.
- * False: some were left out for that. */
+/* Of all flows that have numbers, and clocks that agree; of those with packets that the capture misses,
+ * the operations that an answer of its own ended. False: some were left out for that. */
 static bool gather(struct explain_latency *all, const struct explain_analysis *analysis,
                    const struct explain_numbers *numbers)
 {

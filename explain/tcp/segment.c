@@ -45,10 +45,10 @@ static bool take_tcp(struct explain_segment *s, const struct explain_packet *pac
     s->port[1] = tcp.dst_port;
     s->seq = tcp.seq;
     s->ack = tcp.ack_seq;
-    s->has_ack = tcp.ack;
-    s->is_syn = tcp.syn;
-    s->is_fin = tcp.fin;
-    s->is_rst = tcp.rst;
+    s->control.ack = tcp.ack;
+    s->control.syn = tcp.syn;
+    s->control.fin = tcp.fin;
+    s->control.rst = tcp.rst;
     s->offset = offset + tcp.data_offset * 4u;
     if (tcp.data_offset * 4u < NET_TCP_BYTES || s->offset > end)
         return false;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP segment in a frame: whose it is, where it stands in its stream, and what it carries. */
+/* The TCP segment in a frame: its ends, its place in the stream, and its data. */
 #ifndef NORNIC_EXPLAIN_TCP_SEGMENT_H
 #define NORNIC_EXPLAIN_TCP_SEGMENT_H
 
 #include "explain/packet/packet.h"
 #include "nornic/addr.h"
+
+/* The control bits of a segment. */
+struct explain_control {
+    bool ack, syn, fin, rst;
+};
 
 /* Addresses and ports as the segment has them: [0] its source, [1] its destination. */
 struct explain_segment {
@@ -13,11 +18,11 @@ struct explain_segment {
     uint16_t ip_id; /* of IPv4 */
     bool has_ip_id;
     uint32_t seq; /* of its first byte; of the SYN, where it has one */
-    uint32_t ack; /* what its sender expects next; means something with `has_ack` */
-    bool has_ack, is_syn, is_fin, is_rst;
+    uint32_t ack; /* the next byte that its sender expects; valid with `control.ack` */
+    struct explain_control control;
     uint32_t offset;    /* of its data in the frame */
     uint32_t len_bytes; /* of data on the wire, */
-    uint32_t captured;  /* and so much of it is in the frame */
+    uint32_t captured;  /* and so much of these is in the frame */
 };
 
 /* Of the innermost TCP header. False: there is none, the capture cut it, or it is a fragment of IP, of which

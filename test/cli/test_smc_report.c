@@ -128,10 +128,10 @@ Test(smc_report, how_the_bytes_travel_and_why)
     c.info.reason = "";
     cr_expect_str_eq(say_transport(),
                      "from 192.0.2.1:5000: bytes travel by TCP, not by SMC-R: no reason is known\n");
-    o.quiet = true;
+    o.say.quiet = true;
     cr_expect_str_empty(say_transport());
-    o.quiet = false;
-    o.json = true;
+    o.say.quiet = false;
+    o.say.json = true;
     cr_expect_str_empty(say_transport(), "the report will say so");
 }
 
@@ -146,7 +146,7 @@ Test(smc_report, for_people)
     c.taken.bytes = 0;
     c.end_ns = c.connected_ns;
     cr_expect_str_eq(report(&stderr, true), "sent 3.0 MiB (3145728 bytes) in 0.00 s, 0 bytes/s\n");
-    o.quiet = true;
+    o.say.quiet = true;
     cr_expect_str_empty(report(&stderr, true));
 }
 
@@ -154,7 +154,7 @@ Test(smc_report, sums_are_told_also_by_a_quiet_one)
 {
     c.sent = (struct smc_flow){.bytes = 3, .sum = smc_sum_create()};
     smc_sum_add(c.sent.sum, "abc", 3);
-    o.quiet = o.sum = true;
+    o.say.quiet = o.say.sum = true;
     report(&stderr, true);
     cr_expect_not_null(strstr(printed, "sha256 of what was sent: "
                                        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"),
@@ -169,7 +169,7 @@ static const char *text(struct json_object *from, const char *key)
 
 Test(smc_report, for_scripts)
 {
-    o.json = true;
+    o.say.json = true;
     o.output = "file";
     c.sent = (struct smc_flow){.bytes = 1000000, .sum = smc_sum_create()};
     c.taken.bytes = 500000;

@@ -9,8 +9,8 @@
 #include "iwarp/wire/opcode.h"
 #include "iwarp/wire/wire.h"
 #include "net/bytes.h"
-#include "net/wire/ether.h"
 #include "net/ipv4.h"
+#include "net/wire/ether.h"
 #include "net/wire/tcp.h"
 
 #define TCP_SYN 0x02

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "net/wire/ether.h"
 #include "net/ipv4.h"
+#include "net/wire/ether.h"
 #include "net/wire/tcp.h"
 #include "roce/wire/frame.h"
 #include "test/support/smcr_examples.h"

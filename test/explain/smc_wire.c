@@ -4,9 +4,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "net/ipv4.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ether.h"
-#include "net/ipv4.h"
 #include "net/wire/tcp.h"
 
 /* What an instance sends over TCP, as a segment. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "net/ipv4.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ether.h"
-#include "net/ipv4.h"
 #include "nornic/device.h"
 #include "roce/wire/frame.h"
 

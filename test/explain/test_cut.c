@@ -10,6 +10,7 @@
 #include "explain/show/filter.h"
 #include "explain/show/json.h"
 #include "explain/show/line.h"
+#include "test/explain/json_packet.h"
 #include "test/explain/smc_film.h"
 #include "test/explain/story.h"
 
@@ -84,7 +85,7 @@ Test(cut, fields_that_are_cut_off_are_absent)
     struct cut c;
     struct explain_text json = {0}, boxes = {0};
     cut_begin(&c, REQ_PATH, 1, 128); /* 42 bytes of the REQ */
-    explain_json_packet(&json, &c.p, &c.m);
+    json_packet(&json, &c.p, &c.m);
     explain_boxes_packet(&boxes, &c.p);
     cr_expect_not_null(strstr(json.bytes, "\"qpn\":17,"));
     cr_expect_null(strstr(json.bytes, "\"starting_psn\""), "it is not 0");

@@ -3,7 +3,7 @@
 #ifndef NORNIC_TEST_EXPLAIN_TRUTH_FACTS_H
 #define NORNIC_TEST_EXPLAIN_TRUTH_FACTS_H
 
-#include "explain/flow/why.h"
+#include "explain/meaning/why.h"
 #include "test/explain_truth/scene.h"
 
 /* Where the passes of a scene stand in its capture. */

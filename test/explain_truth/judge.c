@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/flow/selective.h"
+#include "explain/flow/again/selective.h"
 #include "test/explain_truth/facts.h"
 
 /* One capture while it is judged. */

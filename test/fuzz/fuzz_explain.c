@@ -13,6 +13,7 @@
 #include "explain/show/json.h"
 #include "explain/show/line.h"
 #include "net/bytes.h"
+#include "test/explain/json_packet.h"
 
 #define PACKETS_MAX      64
 #define FRAME_MAX        4400
@@ -71,7 +72,7 @@ static void explain_one(struct explain_analysis *analysis, const struct net_capt
         judge(&meaning);
         explain_line(&out, &packet, &meaning, &style);
         explain_boxes_packet(&out, &packet);
-        explain_json_packet(&out, &packet, &meaning);
+        json_packet(&out, &packet, &meaning);
         check(!out.has_failed && out.len > 0 && out.bytes[out.len] == '\0');
         explain_text_clear(&out);
     }

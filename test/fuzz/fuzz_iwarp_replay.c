@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/iwarp/iwarp_replay.h"
+#include "explain/replay/iwarp/replay.h"
 #include "net/bytes.h"
 
 #define SEGMENTS_MAX  64

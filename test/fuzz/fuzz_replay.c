@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/smc_replay.h"
+#include "explain/replay/learn/learn.h"
+#include "explain/replay/replay.h"
+#include "explain/replay/smc/replay.h"
 #include "net/bytes.h"
 
 #define PACKETS_MAX 64

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the recorded end sent, and what the engine sent, held against each other. */
+#include "explain/replay/iwarp/compare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/iwarp/inner.h"
+#include "explain/replay/iwarp/messages.h"
+#include "explain/replay/iwarp/streams.h"
 #include "iwarp/wire/opcode.h"
 #include "iwarp/wire/term.h"
 #include "net/bytes.h"
 
 #define SOURCE_AT 12 /* in a Read Request: what comes before names the end's own memory */
-
-const struct explain_outcome *explain_iwarp_replay_outcome_of(enum explain_iwarp_replay_outcome outcome)
-{
-#define ROW_(id, key, fails, words) {key, words, fails},
-    static const struct explain_outcome rows[] = {EXPLAIN_IWARP_REPLAY_OUTCOMES(ROW_)};
-#undef ROW_
-    return &rows[outcome];
-}
 
 struct telling {
     const struct explain_iwarp_replay_config *config;

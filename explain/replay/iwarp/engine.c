@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine in the place of the recorded end: it gets the events, posts what the end must have posted when
  * the first segment of it was sent, and what it sends is read back. */
+#include "explain/replay/iwarp/engine.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/iwarp/inner.h"
+#include "explain/replay/iwarp/learn.h"
+#include "explain/replay/iwarp/messages.h"
+#include "explain/replay/iwarp/streams.h"
+#include "explain/replay/iwarp/turn.h"
 #include "iwarp/wire/crc.h"
 #include "iwarp/wire/opcode.h"
 #include "iwarp/wire/size.h"

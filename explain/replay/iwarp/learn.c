@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the recorded end must have had: regions that its peer reached, receives that took messages, a place
  * for each of its own messages. What its Terminate is about it did not have. */
+#include "explain/replay/iwarp/learn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/iwarp/inner.h"
+#include "explain/replay/iwarp/messages.h"
+#include "explain/replay/iwarp/streams.h"
 #include "iwarp/wire/opcode.h"
 #include "net/bytes.h"
 

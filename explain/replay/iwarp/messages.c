@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMAP messages out of DDP segments, in the order of one direction of a stream. */
+#include "explain/replay/iwarp/messages.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/iwarp/inner.h"
 #include "iwarp/wire/opcode.h"
 #include "net/bytes.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From packets to events: TCP streams put together, and walked MPA frame by MPA frame, FPDU by FPDU. */
+#include "explain/replay/iwarp/streams.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/iwarp/inner.h"
+#include "explain/replay/tape.h"
 #include "explain/tcp/segment.h"
 #include "iwarp/wire/crc.h"
 #include "iwarp/wire/size.h"
@@ -59,15 +61,15 @@ static struct iwr_event *append(struct iwr_conn *c, enum iwr_kind kind, uint8_t 
     if (!e->bytes)
         return NULL;
     c->event_count++;
-    explain_stream_read(&c->stream[side], c->stream[side].next, len_bytes, e->bytes);
-    explain_stream_skip(&c->stream[side], c->stream[side].next + len_bytes);
+    explain_stream_read(&c->way[side].stream, c->way[side].stream.next, len_bytes, e->bytes);
+    explain_stream_skip(&c->way[side].stream, c->way[side].stream.next + len_bytes);
     return e;
 }
 
 /* Octets that are there next, `n` at least and all in the capture. */
 static bool is_there(const struct iwr_conn *c, uint8_t side, uint32_t n, uint8_t *head, uint32_t head_bytes)
 {
-    const struct explain_stream *s = &c->stream[side];
+    const struct explain_stream *s = &c->way[side].stream;
     return explain_stream_there(s) >= n && explain_stream_read(s, s->next, head_bytes, head) == head_bytes;
 }
 
@@ -81,12 +83,12 @@ static int take_frame(struct iwr_conn *c, uint8_t side, const struct explain_pac
     bool is_frame = memcmp(head, IWARP_MPA_KEY_REQUEST, sizeof frame.key) == 0 ||
                     memcmp(head, IWARP_MPA_KEY_REPLY, sizeof frame.key) == 0;
     if (!is_frame || frame.pd_len > IWARP_MPA_PRIVATE_BYTES) {
-        c->is_lost[side] = true;
+        c->way[side].is_lost = true;
         return 0;
     }
-    if (explain_stream_there(&c->stream[side]) < sizeof head + frame.pd_len)
+    if (explain_stream_there(&c->way[side].stream) < sizeof head + frame.pd_len)
         return 0;
-    c->has_frame[side] = true;
+    c->way[side].has_frame = true;
     c->has_crc |= frame.c;
     c->has_markers |= frame.m;
     return append(c, IWR_FRAME, side, p, (uint32_t)sizeof head + frame.pd_len) ? 0 : -ENOMEM;
@@ -99,7 +101,7 @@ static int take_fpdu(struct iwr_conn *c, uint8_t side, const struct explain_pack
     if (!is_there(c, side, sizeof head, head, sizeof head))
         return 0;
     uint32_t len = iwarp_fpdu_bytes(get_be16(head));
-    if (explain_stream_there(&c->stream[side]) < len)
+    if (explain_stream_there(&c->way[side].stream) < len)
         return 0;
     struct iwr_event *e = append(c, IWR_FPDU, side, p, len);
     if (!e)
@@ -113,18 +115,18 @@ static int take_fpdu(struct iwr_conn *c, uint8_t side, const struct explain_pack
 static int walk(struct iwr_conn *c, uint8_t side, const struct explain_packet *p)
 {
     int more = 1;
-    if (explain_stream_hole_stays(&c->stream[side]))
-        c->is_lost[side] = true;
-    if (!c->has_frame[side] && !c->is_lost[side] && take_frame(c, side, p) != 0)
+    if (explain_stream_hole_stays(&c->way[side].stream))
+        c->way[side].is_lost = true;
+    if (!c->way[side].has_frame && !c->way[side].is_lost && take_frame(c, side, p) != 0)
         return -ENOMEM;
-    while (c->has_frame[side] && !c->is_lost[side] && !c->has_markers && more > 0)
+    while (c->way[side].has_frame && !c->way[side].is_lost && !c->has_markers && more > 0)
         more = take_fpdu(c, side, p);
-    const struct explain_stream *s = &c->stream[side];
+    const struct explain_stream *s = &c->way[side].stream;
     if (more < 0)
         return more;
-    if (!c->has_fin[side] || c->is_over[side] || s->reach < c->fin_at[side])
+    if (!c->way[side].has_fin || c->way[side].is_over || s->reach < c->way[side].fin_at)
         return 0;
-    c->is_over[side] = true;
+    c->way[side].is_over = true;
     if (s->reach > s->next && !append(c, IWR_REST, side, p, (uint32_t)(s->reach - s->next)))
         return -ENOMEM;
     return append(c, IWR_FIN, side, p, 0) ? 0 : -ENOMEM;
@@ -137,7 +139,7 @@ static int take(struct iwr_conns *conns, const struct explain_packet *p)
     if (!explain_segment_get(&s, p))
         return 0;
     struct iwr_conn *c = find(conns, &s, &side);
-    if (s.is_syn && !s.has_ack && (!c || c->stream[side].first_seq != s.seq + 1)) {
+    if (s.control.syn && !s.control.ack && (!c || c->way[side].stream.first_seq != s.seq + 1)) {
         c = add(conns, &s);
         if (!c)
             return -ENOMEM;
@@ -145,23 +147,23 @@ static int take(struct iwr_conns *conns, const struct explain_packet *p)
     }
     if (!c || c->is_closed)
         return 0;
-    if (s.is_syn) {
-        if (!c->stream[side].has_begun)
-            explain_stream_begin(&c->stream[side], s.seq + 1);
+    if (s.control.syn) {
+        if (!c->way[side].stream.has_begun)
+            explain_stream_begin(&c->way[side].stream, s.seq + 1);
         return 0;
     }
-    if (!c->stream[side].has_begun)
+    if (!c->way[side].stream.has_begun)
         return 0;
-    explain_stream_put(&c->stream[side], s.seq, p->frame + s.offset, s.len_bytes, s.captured,
+    explain_stream_put(&c->way[side].stream, s.seq, p->frame + s.offset, s.len_bytes, s.captured,
                        (struct explain_stream_origin){p->number, p->time_ns});
-    if (s.has_ack && c->stream[!side].has_begun)
-        explain_stream_ack(&c->stream[!side], s.ack);
-    if (s.is_fin && !c->has_fin[side]) {
-        c->has_fin[side] = true;
-        c->fin_at[side] = (uint64_t)explain_stream_position(&c->stream[side], s.seq + s.len_bytes);
+    if (s.control.ack && c->way[!side].stream.has_begun)
+        explain_stream_ack(&c->way[!side].stream, s.ack);
+    if (s.control.fin && !c->way[side].has_fin) {
+        c->way[side].has_fin = true;
+        c->way[side].fin_at = (uint64_t)explain_stream_position(&c->way[side].stream, s.seq + s.len_bytes);
     }
     int err = walk(c, side, p);
-    if (err || !s.is_rst)
+    if (err || !s.control.rst)
         return err;
     c->is_closed = true;
     return append(c, IWR_RST, side, p, 0) ? 0 : -ENOMEM;
@@ -173,7 +175,7 @@ static void conn_free(struct iwr_conn *c)
         free(c->events[i].bytes);
     free(c->events);
     for (unsigned side = 0; side < 2; side++)
-        explain_stream_free(&c->stream[side]);
+        explain_stream_free(&c->way[side].stream);
     free(c);
 }
 
@@ -188,7 +190,7 @@ int explain_iwr_read(const struct explain_tape *tape, struct iwr_conns *conns)
     }
     size_t kept = 0;
     for (size_t i = 0; i < conns->count; i++)
-        if (conns->items[i]->has_frame[0] || conns->items[i]->has_frame[1])
+        if (conns->items[i]->way[0].has_frame || conns->items[i]->way[1].has_frame)
             conns->items[kept++] = conns->items[i];
         else
             conn_free(conns->items[i]);

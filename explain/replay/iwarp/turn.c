@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names for the end's memory, between the recorded ones and the engine's. */
-#include "explain/replay/iwarp/inner.h"
+#include "explain/replay/iwarp/turn.h"
+
+#include "explain/replay/iwarp/learn.h"
+#include "explain/replay/iwarp/messages.h"
 #include "iwarp/wire/crc.h"
 #include "iwarp/wire/opcode.h"
 #include "iwarp/wire/size.h"

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The handshakes: connections begin when their Proposal is seen, the peer's messages are fed, the endpoint's
  * compared. */
+#include "explain/replay/smc/clc.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/engine.h"
+#include "explain/replay/smc/keys.h"
+#include "explain/replay/smc/learn.h"
+#include "explain/replay/smc/match.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/tape.h"
 
 #define BUFFER_BYTES \
-    (1u << 20) /* what the program writes is to fit: its own buffer the capture does not tell */
+    (1u << 20) /* the data of the program are to fit: the capture does not tell its own buffer */
 
 static int tcp_send(void *ctx, const uint8_t *bytes, size_t len_bytes)
 {
@@ -29,9 +36,9 @@ static void tcp_reset(void *ctx)
 
 static void begin(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p)
 {
-    if (c->is_begun)
+    if (c->engine.is_begun)
         return;
-    const struct smcr_accept *own = c->has_confirm || c->is_own_server ? smcplay_own(c) : NULL;
+    const struct smcr_accept *own = c->clc.has_confirm || c->is_own_server ? smcplay_own(c) : NULL;
     struct smcr_conn_config config = {
         .role = c->is_own_server ? SMCR_SERVER : SMCR_CLIENT,
         .local = c->addr[c->is_own_server],
@@ -45,10 +52,10 @@ static void begin(struct smcplay *s, struct smcplay_conn *c, const struct explai
         .ctx = c,
     };
     config.num_networks = smcplay_networks(p, &config.local, config.networks, SMCR_MAX_NETWORKS);
-    c->is_begun = smcr_conn_create(s->smcr, &config, s->now_ns, &c->engine) == 0;
-    if (!c->is_begun)
+    c->engine.is_begun = smcr_conn_create(s->smcr, &config, s->now_ns, &c->engine.conn) == 0;
+    if (!c->engine.is_begun)
         return;
-    smcr_conn_set_urgent_inline(c->engine, true);
+    smcr_conn_set_urgent_inline(c->engine.conn, true);
     s->result->connections++;
     smcplay_engine_work(s);
 }
@@ -98,7 +105,7 @@ static void compare(struct smcplay *s, struct smcplay_conn *c, const struct expl
     smcplay_tell(s, told, told->diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : EXPLAIN_SMC_REPLAY_EQUAL);
 }
 
-/* The recorded end gave up, for a reason of its own, where the engine has said something else, or nothing. */
+/* The recorded end gave up, for a reason of its own, after the engine has said something else, or nothing. */
 static bool is_unexplained(const struct smcplay_conn *c, unsigned recorded_type)
 {
     struct smcr_clc engine = {.type = 0};
@@ -118,9 +125,9 @@ static void sent(struct smcplay *s, struct smcplay_conn *c, const struct explain
     if (is_unexplained(c, clc.type)) {
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_DECLINED);
         c->sent_bytes = 0;
-        if (c->engine)
-            smcr_conn_release(c->engine, false, s->now_ns);
-        c->engine = NULL;
+        if (c->engine.conn)
+            smcr_conn_release(c->engine.conn, false, s->now_ns);
+        c->engine.conn = NULL;
     } else {
         compare(s, c, p, at, &told);
     }
@@ -132,11 +139,11 @@ static void feed(struct smcplay *s, struct smcplay_conn *c, const struct explain
 {
     struct smcr_clc clc;
     smcr_clc_get(&clc, p->frame + at);
-    if (!c->engine || clc.length > p->len_bytes - at)
+    if (!c->engine.conn || clc.length > p->len_bytes - at)
         return;
     s->cause = p->number;
     s->result->fed++;
-    smcr_conn_tcp_input(c->engine, p->frame + at, clc.length, s->now_ns);
+    smcr_conn_tcp_input(c->engine.conn, p->frame + at, clc.length, s->now_ns);
     smcplay_engine_work(s);
 }
 
@@ -144,13 +151,13 @@ static void feed(struct smcplay *s, struct smcplay_conn *c, const struct explain
 static void release(struct smcplay *s, struct smcplay_conn *c)
 {
     struct explain_packet p;
-    if (!c->is_held)
+    if (!c->held.is_there)
         return;
-    c->is_held = false;
-    explain_tape_packet(s->tape, c->held_packet, &p);
-    if (c->is_own_server && !c->has_own_declined)
+    c->held.is_there = false;
+    explain_tape_packet(s->tape, c->held.packet, &p);
+    if (c->is_own_server && !c->clc.has_own_declined)
         begin(s, c, &p);
-    feed(s, c, &p, c->held_at);
+    feed(s, c, &p, c->held.at);
 }
 
 /* Several connections' messages wait for the one thread, or the other, that takes them; in which order is
@@ -164,9 +171,9 @@ static void got(struct smcplay *s, struct smcplay_conn *c, size_t i, const struc
         feed(s, c, p, at);
         return;
     }
-    c->is_held = true;
-    c->held_packet = i;
-    c->held_at = at;
+    c->held.is_there = true;
+    c->held.packet = i;
+    c->held.at = at;
 }
 
 void smcplay_clc_release(struct smcplay *s, uint32_t rkey)
@@ -174,7 +181,8 @@ void smcplay_clc_release(struct smcplay *s, uint32_t rkey)
     struct smcplay_conn *first = NULL;
     for (unsigned i = 0; i < s->conn_count; i++) {
         struct smcplay_conn *c = &s->conns[i];
-        if (c->is_held && c->own_at && smcplay_own(c)->rkey == rkey && (!first || c->own_at < first->own_at))
+        if (c->held.is_there && c->clc.own_at && smcplay_own(c)->rkey == rkey &&
+            (!first || c->clc.own_at < first->clc.own_at))
             first = c;
     }
     if (first)
@@ -186,9 +194,9 @@ void smcplay_clc(struct smcplay *s, size_t i, const struct explain_packet *p, st
 {
     for (unsigned k = 0; k < p->layer_count; k++) {
         unsigned type = smcplay_clc_type(p->layers[k].kind->id), seen = 1u << (2 * type + is_own);
-        if (type == 0 || c->seen & seen)
+        if (type == 0 || c->clc.seen & seen)
             continue; /* TCP sends it again */
-        c->seen |= seen;
+        c->clc.seen |= seen;
         if (!is_own) {
             got(s, c, i, p, k, type);
             continue;

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint, rebuilt: an instance of smcr/ over a device of roce/ for each of its ports. No frame of
  * theirs travels: each is taken apart here. */
+#include "explain/replay/smc/engine.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/learn.h"
+#include "explain/replay/smc/rmbs.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/smc/writes.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "rdma/transport.h"
-#include "roce/wire/frame.h"
 #include "roce/psn.h"
+#include "roce/wire/frame.h"
 #include "smcr/clc/networks.h"
 
 #define PORT_MTU_BYTES 9000
@@ -45,7 +51,7 @@ static unsigned networks_of(const struct smcplay *s, const struct smcplay_port *
         const struct smcplay_conn *c = &s->conns[i];
         if (!c->is_own_known)
             continue;
-        explain_tape_packet(s->tape, c->proposal, &p);
+        explain_tape_packet(s->tape, c->clc.proposal, &p);
         count = smcplay_networks(&p, &c->addr[c->is_own_server], named, SMCR_MAX_NETWORKS - 1);
     }
     for (unsigned i = 0; i < count; i++) {
@@ -135,26 +141,26 @@ static void check_stream(struct smcplay *s, struct smcplay_link *l, struct smcpl
     struct smcplay_conn *c = smcplay_conn_by_peer_token(s, cdc.alert_token, s->tape->count);
     if (!c || cdc.failover_validation)
         return;
-    c->engine_done = cdc.sending_done;
-    c->engine_closed = cdc.connection_closed;
+    c->engine.is_done = cdc.sending_done;
+    c->engine.is_closed = cdc.connection_closed;
     struct smcr_cursor to = {cdc.producer_cursor, cdc.producer_wrap};
     struct smcplay_place place;
     if (smcplay_place_of(s, c, l, &place))
-        smcplay_image_place(&c->engine_image, &place, &l->written, &to);
-    int64_t n = smcplay_image_ahead(&c->engine_image, &to);
+        smcplay_image_place(&c->engine.image, &place, &l->written, &to);
+    int64_t n = smcplay_image_ahead(&c->engine.image, &to);
     for (int64_t i = 0; i < n; i++) {
         uint8_t byte;
-        uint64_t at = c->engine_image.position;
+        uint64_t at = c->engine.image.position;
         bool is_right =
-            smcplay_image_next(&c->engine_image, &byte) && at < c->stream_bytes && byte == c->stream[at];
+            smcplay_image_next(&c->engine.image, &byte) && at < c->stream.len && byte == c->stream.bytes[at];
         if (is_right || m->is_misplaced)
             continue;
         m->is_misplaced = true;
         m->misplaced_at = at;
     }
-    m->produced = c->engine_image.position;
+    m->produced = c->engine.image.position;
     if (cdc.urgent_present)
-        c->engine_urgent = m->produced;
+        c->engine.urgent = m->produced;
 }
 
 static void keep_message(struct smcplay *s, struct smcplay_link *l, const struct roce_pkt *pkt)

@@ -2,6 +2,8 @@
 /* What the endpoint chose freely: keys and addresses of its memory by link, QPNs, tokens. The recorded
  * value and the engine's stand in the same place of two messages that were compared; whatever the peer says
  * of the one is fed with the other. */
+#include "explain/replay/smc/keys.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +11,8 @@
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/match.h"
+#include "explain/replay/smc/who.h"
 #include "net/bytes.h"
 
 void smcplay_keys_pair(struct smcplay *s, unsigned link, const uint32_t rkey[2], const uint64_t va[2])
@@ -182,7 +185,7 @@ static void translate_token(struct smcplay *s, uint8_t *message)
     smcr_cdc_get(&cdc, message);
     for (unsigned i = s->conn_count; i-- > 0;) {
         const struct smcplay_conn *c = &s->conns[i];
-        if (c->is_begun && c->own_token[1] && c->own_token[0] == cdc.alert_token) {
+        if (c->engine.is_begun && c->own_token[1] && c->own_token[0] == cdc.alert_token) {
             cdc.alert_token = c->own_token[1];
             smcr_cdc_put(message, &cdc);
             return;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the capture tells of one peer of SMC-R: its ports, its links, its connections, and for each of these
- * the stream that it sent, with the CDC messages that told of it. */
+/* The facts about one peer of SMC-R in a capture: its ports, its links, its connections, and for each of
+ * these the stream that it sent, with the CDC messages that told of it. */
+#include "explain/replay/smc/learn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/rmbs.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/smc/writes.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 
-/* --- what it has --- */
+/* --- its assets --- */
 
 static void know_port(struct smcplay *s, const struct smcplay_end *end, uint16_t vlan_id)
 {
@@ -76,14 +81,14 @@ static int settle(struct smcplay *s, struct smcplay_conn *c, uint16_t vlan_id)
     struct smcplay_end own_end = end_of(own), peer_end = end_of(peer);
     struct smcplay_link first = {
         .own = own_end, .peer = peer_end, .vlan_id = vlan_id, .group = s->group_count};
-    s->group_count += c->accept.flag;
-    if (c->accept.flag && !know_link(s, &first))
+    s->group_count += c->clc.accept.flag;
+    if (c->clc.accept.flag && !know_link(s, &first))
         return -E2BIG;
     const struct smcplay_link *l = find_link(s, &own_end, &peer_end);
     c->is_older = !l;
     if (c->is_older)
         return 0;
-    if (c->accept.flag)
+    if (c->clc.accept.flag)
         s->mtu = own->mtu; /* of later contacts it means nothing: SMCR-CLC-33 */
     if (own->rmbe_index > 1)
         s->elems_per_rmb = 16;
@@ -94,7 +99,7 @@ static int settle(struct smcplay *s, struct smcplay_conn *c, uint16_t vlan_id)
     int err = smcplay_rmb_of(s, l, peer->rkey, peer->va, &c->rmb);
     if (!err)
         err = smcplay_image_init(&c->image, elem_bytes, smcplay_start(c));
-    return err ? err : smcplay_image_init(&c->engine_image, elem_bytes, smcplay_start(c));
+    return err ? err : smcplay_image_init(&c->engine.image, elem_bytes, smcplay_start(c));
 }
 
 unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_addr *local,
@@ -154,14 +159,14 @@ static int begin_conn(struct smcplay *s, size_t i, const struct explain_segment 
 {
     bool is_own;
     const struct smcplay_conn *old = smcplay_conn_of(s, g, &is_own);
-    if (old && !old->has_confirm) /* TCP sends it again */
+    if (old && !old->clc.has_confirm) /* TCP sends it again */
         return 0;
     if (s->conn_count == SMCPLAY_CONNS_MAX)
         return -E2BIG;
     struct smcplay_conn *c = &s->conns[s->conn_count++];
     *c = (struct smcplay_conn){.addr = {g->addr[0], g->addr[1]},
                                .port = {g->port[0], g->port[1]},
-                               .proposal = i,
+                               .clc.proposal = i,
                                .play = s,
                                .index = s->conn_count,
                                .is_version_2 = is_version_2,
@@ -176,23 +181,23 @@ static int learn_answer(struct smcplay *s, struct smcplay_conn *c, size_t i, con
 {
     enum explain_layer_id id = p->layers[layer].kind->id;
     unsigned type = smcplay_clc_type(id);
-    if (is_own && c->own_at == 0 && type != SMCR_CLC_DECLINE)
-        c->own_at = i;
+    if (is_own && c->clc.own_at == 0 && type != SMCR_CLC_DECLINE)
+        c->clc.own_at = i;
     if (type == SMCR_CLC_DECLINE) {
-        c->has_own_declined |= is_own && c->is_own_known;
-    } else if (type == SMCR_CLC_ACCEPT && !c->has_accept) {
-        c->has_accept = true;
+        c->clc.has_own_declined |= is_own && c->is_own_known;
+    } else if (type == SMCR_CLC_ACCEPT && !c->clc.has_accept) {
+        c->clc.has_accept = true;
         c->is_version_2 = id == EXPLAIN_LAYER_CLC2_ACCEPT; /* whatever else the Proposal offered */
-        smcr_accept_get(&c->accept, p->frame + p->layers[layer].offset); /* version 2 begins alike */
-    } else if (type == SMCR_CLC_CONFIRM && c->has_accept && !c->has_confirm) {
-        c->has_confirm = true;
-        smcr_accept_get(&c->confirm, p->frame + p->layers[layer].offset);
+        smcr_accept_get(&c->clc.accept, p->frame + p->layers[layer].offset); /* version 2 begins alike */
+    } else if (type == SMCR_CLC_CONFIRM && c->clc.has_accept && !c->clc.has_confirm) {
+        c->clc.has_confirm = true;
+        smcr_accept_get(&c->clc.confirm, p->frame + p->layers[layer].offset);
         return c->is_own_known ? settle(s, c, vlan_of(p)) : 0;
     }
     return 0;
 }
 
-/* --- version 2: what the endpoint is configured with --- */
+/* --- version 2: the endpoint's configuration --- */
 
 static void know_eid(struct smcplay *s, const uint8_t *eid)
 {
@@ -301,11 +306,11 @@ static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, siz
 
 static int keep_byte(struct smcplay_conn *c, uint8_t byte)
 {
-    uint8_t *stream = array_room(c->stream, &c->stream_cap, c->stream_bytes + 1, 1);
+    uint8_t *stream = array_room(c->stream.bytes, &c->stream.cap, c->stream.len + 1, 1);
     if (!stream)
         return -ENOMEM;
-    c->stream = stream;
-    c->stream[c->stream_bytes++] = byte;
+    c->stream.bytes = stream;
+    c->stream.bytes[c->stream.len++] = byte;
     return 0;
 }
 
@@ -313,14 +318,14 @@ static int keep_byte(struct smcplay_conn *c, uint8_t byte)
 static int learn_stream(struct smcplay_conn *c, const struct smcr_cursor *to, bool *is_whole)
 {
     int64_t n = smcplay_image_ahead(&c->image, to);
-    *is_whole = n >= 0 && !c->is_stream_broken;
+    *is_whole = n >= 0 && !c->stream.is_broken;
     for (int64_t i = 0; i < n && *is_whole; i++) {
         uint8_t byte;
         *is_whole = smcplay_image_next(&c->image, &byte);
         if (*is_whole && keep_byte(c, byte) != 0)
             return -ENOMEM;
     }
-    c->is_stream_broken = !*is_whole;
+    c->stream.is_broken = !*is_whole;
     return 0;
 }
 
@@ -349,21 +354,21 @@ static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const 
             c->consumed += (uint64_t)n;
         }
     }
-    cdc.produced = c->stream_bytes;
+    cdc.produced = c->stream.len;
     cdc.consumed = c->consumed;
     if (err)
         return err;
-    struct smcplay_cdc *cdcs = array_room(c->cdcs, &c->cdc_cap, c->cdc_count + 1, sizeof *cdcs);
+    struct smcplay_cdc *cdcs = array_room(c->cdc.list, &c->cdc.cap, c->cdc.count + 1, sizeof *cdcs);
     if (!cdcs)
         return -ENOMEM;
-    c->cdcs = cdcs;
-    c->cdcs[c->cdc_count++] = cdc;
+    c->cdc.list = cdcs;
+    c->cdc.list[c->cdc.count++] = cdc;
     return 0;
 }
 
 #define SOON_NS NS_PER_S /* as Linux gives an RMB back when its connection has ended; nornic waits a minute */
 
-/* Whether the endpoint gives back what its connections have left at once. */
+/* Returns whether the endpoint gives back at once the assets of its connections that have left. */
 static void learn_thrift(struct smcplay *s, const uint8_t *message, uint64_t time_ns)
 {
     struct smcr_cdc cdc;
@@ -389,7 +394,7 @@ static int learn_message(struct smcplay *s, struct smcplay_link *l, size_t i, co
     if (smcplay_type(message) == SMCR_LLC_CONFIRM_LINK) {
         struct smcr_confirm_link m;
         smcr_confirm_link_get(&m, message);
-        if (!s->max_links && !smcr_llc_is_v2(message[0])) /* later ones say what was agreed on: SMCR-ARC-15 */
+        if (!s->max_links && !smcr_llc_is_v2(message[0])) /* later ones repeat the agreement: SMCR-ARC-15 */
             s->max_links = m.max_links;
         l->number = m.link;
     }
@@ -433,7 +438,7 @@ int smcplay_learn(struct smcplay *s, const struct nornic_addr *addr, struct norn
         explain_tape_packet(s->tape, i, &p);
         if (p.kind == EXPLAIN_SMC_TCP)
             err = learn_clc(s, i, &p);
-        else if (p.kind == EXPLAIN_ROCE && p.verdict == ROCE_RX_TAKEN && !p.is_cut)
+        else if (p.kind == EXPLAIN_ROCE && p.verdict == ROCE_RX_TAKEN && !p.cut.is_end)
             err = learn_roce(s, i, &p);
     }
     for (unsigned i = 0; i < s->link_count; i++)

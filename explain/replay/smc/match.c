@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two messages, field by field, by the lists that describe them; and what comparisons come out as. */
+#include "explain/replay/smc/match.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
-
-const struct explain_outcome *explain_smc_replay_outcome_of(enum explain_smc_replay_outcome outcome)
-{
-    static const struct explain_outcome outcomes[] = {
-#define ROW(id, key, fails, words) {key, words, fails},
-        EXPLAIN_SMC_REPLAY_OUTCOMES(ROW)
-#undef ROW
-    };
-    return &outcomes[outcome];
-}
+#include "explain/replay/diff.h"
 
 /* What an endpoint chooses itself, and `requests_only` what its answers echo. The sequence numbers of CDCs
  * are compared by their distance (messages.c). */

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LLC and CDC messages, RDMA writes and acknowledgements of the links. */
+#include "explain/replay/smc/messages.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/clc.h"
+#include "explain/replay/smc/engine.h"
+#include "explain/replay/smc/keys.h"
+#include "explain/replay/smc/match.h"
+#include "explain/replay/smc/program.h"
+#include "explain/replay/smc/who.h"
+#include "explain/replay/tape.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 
@@ -98,7 +106,7 @@ static void port_returns(struct smcplay *s, const uint8_t *message)
 static bool has_more_conns(const struct smcplay *s)
 {
     for (unsigned i = 0; i < s->conn_count; i++)
-        if (s->conns[i].is_own_known && s->conns[i].proposal > s->at)
+        if (s->conns[i].is_own_known && s->conns[i].clc.proposal > s->at)
             return true;
     return false;
 }
@@ -209,7 +217,7 @@ static bool is_before(uint16_t wrap_a, uint32_t at_a, uint16_t wrap_b, uint32_t 
     return wraps ? wraps < 0 : at_a <= at_b;
 }
 
-/* Whether what `m` tells, the recorded message tells as well, or more. */
+/* Returns whether the recorded message tells all that `m` tells, or more. */
 static bool is_covered(const struct smcplay_message *m, const struct smcr_cdc *recorded)
 {
     struct smcr_cdc e;
@@ -236,7 +244,7 @@ static struct smcplay_message *take_cdc(struct smcplay *s, struct smcplay_link *
                                             .message = "CDC",
                                             .connection = c->index,
                                             .link = smcplay_link_number(s, l)};
-        c->seq_shift++;
+        c->cdc.seq_shift++;
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UPDATE_ENGINE);
         free(merged);
         at = next_cdc(recorded->alert_token, &l->first);
@@ -247,24 +255,26 @@ static struct smcplay_message *take_cdc(struct smcplay *s, struct smcplay_link *
 static bool is_established(const struct smcplay_conn *c)
 {
     struct smcr_conn_status status = {.established = false};
-    if (c->engine)
-        smcr_conn_status(c->engine, &status);
-    return !c->engine || status.established;
+    if (c->engine.conn)
+        smcr_conn_status(c->engine.conn, &status);
+    return !c->engine.conn || status.established;
 }
 
-/* The program acts; and where that makes the engine say nothing yet, what waits for more is let go. */
+/* Lets the program act; if the engine says nothing yet after that, the writes that wait for more are let
+ * go. */
 static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
 {
-    bool moves = cdc->cdc.failover_validation && c->link && c->link != smcplay_link_number(s, l);
+    bool moves = cdc->cdc.failover_validation && c->cdc.link && c->cdc.link != smcplay_link_number(s, l);
     if (moves && !next_cdc(cdc->cdc.alert_token, &l->first))
-        port_of_link_fails(s, &s->links[c->link - 1]);
+        port_of_link_fails(s, &s->links[c->cdc.link - 1]);
     if (!is_established(c))
-        ack_group(s, l); /* who sends data has found the links confirmed, or did not wait for that */
+        ack_group(s, l); /* an end that sends data has found the links confirmed, or did not wait for that */
     smcplay_program_acts(s, c, cdc);
     bool ends = cdc->cdc.sending_done || cdc->cdc.connection_closed;
-    if (ends && (c->engine_done < cdc->cdc.sending_done || c->engine_closed < cdc->cdc.connection_closed))
-        ack_all(s, l); /* who ends has nothing outstanding: SMCR-CLS-03 */
+    if (ends &&
+        (c->engine.is_done < cdc->cdc.sending_done || c->engine.is_closed < cdc->cdc.connection_closed))
+        ack_all(s, l); /* an end that closes has nothing outstanding: SMCR-CLS-03 */
     struct smcplay_message *e = take_cdc(s, l, c, &cdc->cdc);
     for (unsigned i = 0; i < FLUSHES && !e; i++) {
         smcplay_engine_advance(s, s->now_ns + 1);
@@ -276,7 +286,7 @@ static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_lin
 /* It tells of nothing but that the program has read on. */
 static bool is_update(const struct smcplay_conn *c, const struct smcplay_cdc *cdc)
 {
-    const struct smcplay_cdc *before = cdc > c->cdcs ? cdc - 1 : NULL;
+    const struct smcplay_cdc *before = cdc > c->cdc.list ? cdc - 1 : NULL;
     uint64_t produced = before ? before->produced : 0;
     const struct smcr_cdc *m = &cdc->cdc, none = {0}, *old = before ? &before->cdc : &none;
     return cdc->produced == produced && m->writer_blocked == old->writer_blocked &&
@@ -288,15 +298,15 @@ static bool is_update(const struct smcplay_conn *c, const struct smcplay_cdc *cd
 /* The recorded end has an urgent byte in the same place. */
 static bool is_urgent_there(const struct smcplay_conn *c, uint64_t produced)
 {
-    for (size_t i = 0; i < c->cdc_count; i++)
-        if (c->cdcs[i].cdc.urgent_present && c->cdcs[i].produced == produced)
+    for (size_t i = 0; i < c->cdc.count; i++)
+        if (c->cdc.list[i].cdc.urgent_present && c->cdc.list[i].produced == produced)
             return true;
     return false;
 }
 
-/* They differ in nothing but how far the cursors have come, and what follows from it: whether that fills
- * the peer's window, or is where the urgent byte is. How a stream is cut is free; that its bytes are right
- * was seen when the engine wrote them, that all of them come is seen at the end (smc_replay.c). */
+/* They differ in nothing but how far the cursors have come, and in the consequences: whether that fills
+ * the peer's window, or is the place of the urgent byte. How a stream is cut is free; that its bytes are
+ * right was seen when the engine wrote them, that all of them come is seen at the end (smc_replay.c). */
 static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc *recorded,
                              const struct smcplay_message *e, const struct smcr_cdc *engine)
 {
@@ -314,27 +324,28 @@ static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc
     uint8_t a[SMCR_MSG_BYTES] = {0}, b[SMCR_MSG_BYTES] = {0};
     smcr_cdc_put(a, &like);
     smcr_cdc_put(b, recorded);
-    return memcmp(a, b, sizeof a) == 0 && (uint16_t)(engine->seq - recorded->seq) == c->seq_shift &&
+    return memcmp(a, b, sizeof a) == 0 && (uint16_t)(engine->seq - recorded->seq) == c->cdc.seq_shift &&
            (!engine->urgent_present || is_urgent_there(c, e->produced));
 }
 
-/* How far the engine's sequence number is from what the recorded one lets expect; 0: it is that. A failover
- * validation names the last message that the endpoint knows to have arrived: an older one may be all that it
- * had heard of. What it had posted on the dead link and never came out has used numbers up. */
+/* How far the engine's sequence number is from the expected one after the recorded one; 0: it is that. A
+ * failover validation names the last message that the endpoint knows to have arrived: an older one may be
+ * all that it had heard of. Messages that it had posted on the dead link and that never came out have used
+ * numbers up. */
 static int compare_seq(struct smcplay_conn *c, const struct smcr_cdc *recorded, const struct smcr_cdc *engine)
 {
-    int ahead = smcr_seq_ahead(recorded->seq, (uint16_t)(engine->seq - c->seq_shift));
-    bool has_moved = c->has_moved;
-    c->has_moved = recorded->failover_validation;
+    int ahead = smcr_seq_ahead(recorded->seq, (uint16_t)(engine->seq - c->cdc.seq_shift));
+    bool has_moved = c->cdc.has_moved;
+    c->cdc.has_moved = recorded->failover_validation;
     if (recorded->failover_validation)
         return ahead < 0 ? 0 : ahead;
     if (!has_moved || ahead <= 0)
         return ahead;
-    c->seq_shift = (uint16_t)(c->seq_shift - ahead);
+    c->cdc.seq_shift = (uint16_t)(c->cdc.seq_shift - ahead);
     return 0;
 }
 
-/* `equal`: what it is where nothing differs. */
+/* `equal`: the outcome if nothing differs. */
 static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                         const struct explain_packet *p, const struct smcplay_message *e,
                         enum explain_smc_replay_outcome equal, struct explain_smc_compared *told)
@@ -347,7 +358,7 @@ static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcpla
         struct explain_field_diff *d = &told->diffs[told->diff_count++];
         *d = (struct explain_field_diff){.layer = "cdc", .field = "seq"};
         snprintf(d->recorded, sizeof d->recorded, "%u", r.seq);
-        snprintf(d->engine, sizeof d->engine, "%u", (uint16_t)(m.seq - c->seq_shift));
+        snprintf(d->engine, sizeof d->engine, "%u", (uint16_t)(m.seq - c->cdc.seq_shift));
     }
     bool is_cut = told->diff_count > 0 && is_cut_elsewhere(c, &r, e, &m) && !e->is_misplaced;
     if (e->is_misplaced && told->diff_count < EXPLAIN_DIFFS_MAX) {
@@ -367,10 +378,10 @@ static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcpla
 static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc)
 {
     const struct smcr_cdc *m = &cdc->cdc;
-    return c->engine_image.position >= cdc->produced && !m->failover_validation &&
-           (!m->urgent_present || c->engine_urgent >= cdc->produced) &&
-           (m->sending_done == c->engine_done || m->connection_closed) &&
-           m->connection_closed == c->engine_closed && !m->abnormal_close;
+    return c->engine.image.position >= cdc->produced && !m->failover_validation &&
+           (!m->urgent_present || c->engine.urgent >= cdc->produced) &&
+           (m->sending_done == c->engine.is_done || m->connection_closed) &&
+           m->connection_closed == c->engine.is_closed && !m->abnormal_close;
 }
 
 /* The peer has heard by the recorded message how far was read, and writes up to there: the engine, which
@@ -378,9 +389,9 @@ static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc
 static struct smcplay_message *tell_update(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
                                            const struct smcplay_cdc *cdc)
 {
-    if (!c->engine || !is_update(c, cdc))
+    if (!c->engine.conn || !is_update(c, cdc))
         return NULL;
-    smcr_conn_tell(c->engine, s->now_ns);
+    smcr_conn_tell(c->engine.conn, s->now_ns);
     smcplay_engine_work(s);
     return take_cdc(s, l, c, &cdc->cdc);
 }
@@ -388,9 +399,9 @@ static struct smcplay_message *tell_update(struct smcplay *s, struct smcplay_lin
 static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
 {
     struct smcplay_conn *c = smcplay_conn_by_peer_token(s, get_be32(p->roce.payload + 4), s->at);
-    if (!c || !c->is_begun || c->next_cdc == c->cdc_count)
+    if (!c || !c->engine.is_begun || c->cdc.next == c->cdc.count)
         return;
-    const struct smcplay_cdc *cdc = &c->cdcs[c->next_cdc++];
+    const struct smcplay_cdc *cdc = &c->cdc.list[c->cdc.next++];
     struct explain_smc_compared told = {
         .number = p->number, .message = "CDC", .connection = c->index, .link = smcplay_link_number(s, l)};
     if (!cdc->has_data) {
@@ -399,14 +410,14 @@ static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct exp
     }
     struct smcplay_message *e = provoke_cdc(s, l, c, cdc);
     enum explain_smc_replay_outcome equal = e ? EXPLAIN_SMC_REPLAY_EQUAL : EXPLAIN_SMC_REPLAY_UPDATE_RECORD;
-    c->link = smcplay_link_number(s, l);
+    c->cdc.link = smcplay_link_number(s, l);
     e = e ? e : tell_update(s, l, c, cdc);
     if (e) {
         compare_cdc(s, l, c, p, e, equal, &told);
         free(e);
         return;
     }
-    c->seq_shift--;
+    c->cdc.seq_shift--;
     if (is_update(c, cdc))
         smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UPDATE_RECORD);
     else
@@ -474,7 +485,8 @@ static void translate(struct smcplay *s, const struct smcplay_link *l, const str
         enum explain_layer_id id = p->layers[i].kind->id;
         const struct smcplay_key *key = NULL;
         if (id == EXPLAIN_LAYER_UDP)
-            put(frame, p, i, "checksum", 0); /* none: what it covers changes, and the ICRC leaves it out */
+            /* none: the bytes that it covers change, and the ICRC leaves it out */
+            put(frame, p, i, "checksum", 0);
         if (id == EXPLAIN_LAYER_BTH)
             put(frame, p, i, "dest_qpn", l->engine_qpn);
         if (id == EXPLAIN_LAYER_RETH)

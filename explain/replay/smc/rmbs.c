@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The peer's RMBs: each has a key and an address on every link of its group. The CLC message of a connection
  * tells of one link, CONFIRM RKEY, ADD LINK CONTINUATION and, in version 2, ADD LINK tell of the others. */
+#include "explain/replay/smc/rmbs.h"
+
 #include <errno.h>
 
 #include "base/array.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/smc/keys.h"
+#include "explain/replay/smc/who.h"
 #include "net/bytes.h"
 
 static int add(struct smcplay *s, unsigned id, const struct smcplay_link *link, uint32_t rkey, uint64_t va)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who is who: which endpoint an address belongs to, whose a segment or a packet is, what kind of message. */
+#include "explain/replay/smc/who.h"
+
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
+#include "explain/replay/tape.h"
 
 #define DETOURS_MAX 8 /* from an address to the one that its link came from, and so on */
 
@@ -46,7 +48,7 @@ bool smcplay_is_message(const struct roce_pkt *pkt)
 
 bool smcplay_has_message(const struct explain_packet *p)
 {
-    return p->kind == EXPLAIN_ROCE && p->verdict == ROCE_RX_TAKEN && !p->is_cut &&
+    return p->kind == EXPLAIN_ROCE && p->verdict == ROCE_RX_TAKEN && !p->cut.is_end &&
            smcplay_is_message(&p->roce);
 }
 
@@ -102,19 +104,19 @@ struct smcplay_link *smcplay_link_of(struct smcplay *s, const struct roce_pkt *p
 
 const struct smcr_accept *smcplay_own(const struct smcplay_conn *c)
 {
-    return c->is_own_server ? &c->accept : &c->confirm;
+    return c->is_own_server ? &c->clc.accept : &c->clc.confirm;
 }
 
 const struct smcr_accept *smcplay_peer(const struct smcplay_conn *c)
 {
-    return c->is_own_server ? &c->confirm : &c->accept;
+    return c->is_own_server ? &c->clc.confirm : &c->clc.accept;
 }
 
 struct smcplay_conn *smcplay_conn_by_peer_token(struct smcplay *s, uint32_t token, size_t before)
 {
     for (unsigned i = s->conn_count; i-- > 0;) {
         struct smcplay_conn *c = &s->conns[i];
-        if (c->image.elem_bytes && c->proposal < before && smcplay_peer(c)->alert_token == token)
+        if (c->image.elem_bytes && c->clc.proposal < before && smcplay_peer(c)->alert_token == token)
             return c;
     }
     return NULL;

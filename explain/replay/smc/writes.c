@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMA writes, and the element that they go to. Many connections' writes may come before all that tells of
  * them, so each takes those that lie in its own element (rmbs.c). */
+#include "explain/replay/smc/writes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
-#include "explain/replay/smc/inner.h"
 
 int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt)
 {
