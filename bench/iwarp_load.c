@@ -129,12 +129,12 @@ static void post(struct end *e, enum nornic_wr_opcode opcode, uint32_t bytes, co
 /* The next completions that are no failure; 0: the stream has ended. */
 static int wait_for(struct end *e, struct nornic_wc *wcs, unsigned n)
 {
+    const struct host_round_policy policy = {.kind = e->is_busy ? HOST_ROUND_FOR_CQ : HOST_ROUND_SLEEP,
+                                             .cq = host_cq_of(e->cq),
+                                             .sleep_ns = WAIT_NS};
     int got;
     while ((got = nornic_cq_poll(e->cq, wcs, n)) == 0)
-        if (e->is_busy)
-            (void)host_dev_progress_for(host_dev_of(e->dev), host_cq_of(e->cq));
-        else
-            host_dev_wait_for(host_dev_of(e->dev), host_cq_of(e->cq), WAIT_NS);
+        (void)host_round(host_dev_of(e->dev), &policy);
     need(got, "poll");
     for (int i = 0; i < got; i++)
         if (wcs[i].status != NORNIC_WC_SUCCESS)

@@ -264,14 +264,14 @@ void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_conf
 
 /* --- all of them, in a round --- */
 
-static bool drive_ports(bool (*progress)(struct host_dev *dev))
+static bool drive_ports(const struct host_round_policy *policy)
 {
     bool did = false;
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
         if (!p->dev)
             continue;
-        did |= progress(p->dev);
+        did |= host_round(p->dev, policy);
         if (host_dev_interface_changes(p->dev) != p->seen_changes)
             follow(p);
     }
@@ -280,12 +280,12 @@ static bool drive_ports(bool (*progress)(struct host_dev *dev))
 
 bool smcr_rt_ports_progress(void)
 {
-    return drive_ports(host_dev_progress);
+    return drive_ports(NULL);
 }
 
 bool smcr_rt_ports_progress_late(void)
 {
-    return drive_ports(host_dev_progress_late);
+    return drive_ports(&(struct host_round_policy){.kind = HOST_ROUND_LATE});
 }
 
 bool smcr_rt_ports_pending(void)

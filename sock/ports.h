@@ -18,7 +18,7 @@ void smcr_rt_follow_interfaces(void);
 
 /* A round of each device; whether anything was done. */
 bool smcr_rt_ports_progress(void);
-/* The same, by host_dev_progress_late(). */
+/* A late round of each device (HOST_ROUND_LATE); whether anything was done. */
 bool smcr_rt_ports_progress_late(void);
 /* Whether something was posted and waits for a round. */
 bool smcr_rt_ports_pending(void);

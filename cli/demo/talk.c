@@ -24,7 +24,7 @@ bool demo_side_fail(struct demo_side *side, const char *format, ...)
 
 bool demo_side_round(struct demo_side *side, bool did_something)
 {
-    if (host_dev_progress(side->dev) || did_something) {
+    if (host_round(side->dev, NULL) || did_something) {
         side->idle_rounds = 0;
     } else if (++side->idle_rounds > SPIN_ROUNDS) {
         host_dev_wait(side->dev, SLEEP_NS);

@@ -52,10 +52,11 @@ static uint64_t slice(uint64_t end_ns, uint64_t now_ns)
 /* The clock is read now and then: a round in which nothing comes takes no longer than a few looks at it. */
 static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)
 {
+    const struct host_round_policy policy = {.kind = HOST_ROUND_FOR_CQ, .cq = host_cq_of(cq->cq)};
     uint64_t end_ns = 0, busy_ns = 0, spin_ns = cq->node->spin_ns;
     bool was_busy = true;
     for (unsigned rounds = 1;; rounds++) {
-        was_busy = host_dev_progress_for(cq->node->dev, host_cq_of(cq->cq)) || was_busy;
+        was_busy = host_round(cq->node->dev, &policy) || was_busy;
         int got = nornic_cq_poll(cq->cq, wcs, n);
         if (got != 0)
             return got;

@@ -144,7 +144,7 @@ static int wait_for_all(struct cli_iwarp *iw, uint64_t timeout_ns)
 {
     uint64_t start_ns = host_now_ns();
     while (count_standing(iw) < iw->count) {
-        bool did = !iw->node->events && host_dev_progress(iw->node->dev);
+        bool did = !iw->node->events && host_round(iw->node->dev, NULL);
         int err = cli_cm_handle_events(iw->cm, iw->node, &ops, iw, &did);
         if (err != CLI_OK)
             return err;

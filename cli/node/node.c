@@ -281,7 +281,7 @@ void cli_node_linger(const struct cli_node *node, uint64_t duration_ns, int fd)
         if (node->events) {
             struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = cli_stop_fd(), .events = POLLIN}};
             poll(fds, 2, (int)(LINGER_SLICE_NS / 1000000));
-        } else if (!host_dev_progress(node->dev)) {
+        } else if (!host_round(node->dev, NULL)) {
             host_dev_wait(node->dev, LINGER_SLICE_NS);
         }
     }

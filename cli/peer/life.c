@@ -153,7 +153,7 @@ struct round {
 static int round_of(struct peer *peer, struct round *round)
 {
     struct nornic_wc wcs[WC_BURST];
-    *round = (struct round){.moved = !peer->node.events && host_dev_progress(peer->node.dev)};
+    *round = (struct round){.moved = !peer->node.events && host_round(peer->node.dev, NULL)};
     int err = peer_handle_events(peer, &round->heard);
     nornic_cq_req_notify(peer->cq, false);
     int n = nornic_cq_poll(peer->cq, wcs, WC_BURST);
@@ -346,7 +346,7 @@ static void flush(const struct peer *peer)
 {
     uint64_t end_ns = host_now_ns() + FLUSH_NS;
     while (host_now_ns() < end_ns)
-        if (peer->node.events || !host_dev_progress(peer->node.dev))
+        if (peer->node.events || !host_round(peer->node.dev, NULL))
             host_dev_wait(peer->node.dev, FLUSH_NS / 4);
 }
 

@@ -134,8 +134,11 @@ static void wait_for_progress(struct nornic_cq *cq, uint64_t seen, uint64_t end_
     if (cq->dev->has_thread)
         sleep_until_fired(cq, seen, end_ns);
     else
-        host_dev_wait_for(cq->dev->host, cq->engine,
-                          now_ns < end_ns ? min_u64(end_ns - now_ns, LOOK_AGAIN_NS) : 0);
+        (void)host_round(cq->dev->host,
+                         &(struct host_round_policy){
+                             .kind = HOST_ROUND_SLEEP,
+                             .cq = cq->engine,
+                             .sleep_ns = now_ns < end_ns ? min_u64(end_ns - now_ns, LOOK_AGAIN_NS) : 0});
 }
 
 int nornic_cq_wait(struct nornic_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)

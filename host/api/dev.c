@@ -219,7 +219,7 @@ struct host_dev *host_dev_of(struct nornic_dev *dev)
 
 bool nornic_dev_progress(struct nornic_dev *dev)
 {
-    return host_dev_poll(dev->host);
+    return host_round(dev->host, &(struct host_round_policy){.kind = HOST_ROUND_POLL});
 }
 
 void nornic_dev_wait(struct nornic_dev *dev, uint64_t timeout_ns)

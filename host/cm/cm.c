@@ -160,7 +160,7 @@ static void say_goodbye(struct host_cm *cm)
 {
     uint64_t end_ns = host_deadline_ns(GOODBYE_NS);
     do
-        host_dev_round(cm->dev);
+        host_round_locked(cm->dev, NULL);
     while (roce_cm_is_sending(cm->engine) && host_now_ns() < end_ns);
 }
 

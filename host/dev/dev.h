@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of host/ share: the device and its inner calls. */
+/* The device and its inner calls, shared by the files of host/. */
 #ifndef NORNIC_HOST_DEV_H
 #define NORNIC_HOST_DEV_H
 
@@ -18,12 +18,12 @@ struct host_dev;
 struct host_iw;
 struct host_transport;
 
-/* What a device's rounds drive: an engine over what carries it. All calls are made under the device's
- * lock. */
+/* The part of a device's rounds that the transport has: an engine over a port or sockets. All calls are
+ * made under the device's lock. */
 struct host_drive {
-    /* What has come, and the timers. Returns whether anything was done. */
+    /* Takes in all that has come, and fires the timers. Returns whether anything was done. */
     bool (*take_in)(struct host_dev *dev, uint64_t now_ns);
-    /* What is to be sent. Returns whether anything was. */
+    /* Sends. Returns whether anything was. */
     bool (*send)(struct host_dev *dev, uint64_t now_ns);
     /* Something waits to be sent. */
     bool (*has_to_send)(const struct host_dev *dev);
@@ -32,16 +32,16 @@ struct host_drive {
     /* Polls readable when something comes; -1: nothing says so. */
     int (*fd)(const struct host_dev *dev);
     /* In place of a sleep on fd(), or NULL: sleeps until something comes, `timeout_ns` have passed, or the
-     * doorbell, the timer or a source is readable, and notes what it was, so that the next round need not
+     * doorbell, the timer or a source is readable, and notes the cause, so that the next round need not
      * look. The caller does not hold the lock. */
     void (*sleep)(struct host_dev *dev, uint64_t timeout_ns);
     /* The objects that the engine has. */
     void (*use)(const struct host_dev *dev, struct roce_dev_use *use);
-    /* Destroys the engine, which is unused, and closes what carries it. */
+    /* Destroys the engine, which is unused, and closes its port or sockets. */
     void (*close)(struct host_dev *dev);
 };
 
-/* Who uses the device from inside its rounds: its CM. All calls are made under the device's lock. */
+/* The user of the device from inside its rounds: its CM. All calls are made under the device's lock. */
 struct host_dev_client {
     const struct host_dev_client_ops *ops;
 };
@@ -71,19 +71,19 @@ struct host_dev {
     struct net_port *capture; /* the one among them that writes the capture, or NULL */
     struct roce_dev *engine;
     unsigned ifindex;       /* 0: the port has no interface (memory) */
-    int claims_fd;          /* to ask what others claim of it (net/kernel/claim.h); -1: nobody shares it */
+    int claims_fd;          /* to ask for the claims of others (net/kernel/claim.h); -1: nobody shares it */
     struct host_gids *gids; /* NULL: the caller keeps the GID table */
     struct net_multicast *multicast; /* NULL as `ifindex` is 0 */
     unsigned groups;                 /* that its QPs are attached to */
-    bool is_cut;                     /* nornic_dev_set_port(): what comes and what is sent is lost */
+    bool is_cut;                     /* nornic_dev_set_port(): frames both ways are lost */
     roce_trace_hook *trace;
     void *trace_ctx;
 
     struct host_lock lock; /* the engine, the port and the fields below up to the doorbell */
-    uint64_t planned_ns;   /* what `timer_fd` is set to; 0: at once, NET_TIME_NONE: nothing */
+    uint64_t planned_ns;   /* the time of `timer_fd`; 0: at once, NET_TIME_NONE: nothing */
     bool is_tx_blocked;    /* the last round had frames to send and the port lent no buffers */
-    bool has_only_sent;    /* in the last round for a caller who waits: the next one receives */
-    bool has_left;         /* the last round left what is to be sent for what it took to the next */
+    bool has_only_sent;    /* in the last round for a waiting caller: the next one receives */
+    bool has_left;         /* the last round left acknowledgements to the next */
     uint64_t tx_retry_ns;  /* when to ask it again then: nothing else tells that there is room */
     unsigned tx_wanted;    /* buffers that the next burst asks the port for */
     struct host_sources sources;
@@ -95,12 +95,12 @@ struct host_dev {
     atomic_int sleepers; /* threads that sleep or are about to */
     atomic_bool is_rung; /* doorbell_fd is readable or soon will be */
 
-    struct nornic_error notice; /* under the lock: what happened to the interface, or "" */
+    struct nornic_error notice; /* under the lock: a change of the interface, or "" */
     struct host_event_queue events;
 
     bool has_thread;
     _Atomic uint64_t polled_ns; /* when a program last polled, or its round in the thread's place ended */
-    atomic_int polled_cpu;      /* where it ran */
+    atomic_int polled_cpu;      /* its processor */
     atomic_bool is_polling;     /* it makes one now */
     atomic_uint polls;          /* of it in a row, up to polls_wanted */
     atomic_uint polls_wanted;
@@ -110,7 +110,7 @@ struct host_dev {
     atomic_bool is_stopping;
 };
 
-/* Where the device's lock is needed: costs a comparison. */
+/* Asserts that the device's lock is held: costs a comparison. */
 static inline void host_dev_assert_held(const struct host_dev *dev)
 {
     assert(host_lock_is_held(&dev->lock) && "a control call is made under the device's lock");
@@ -131,33 +131,31 @@ void host_dev_free(struct host_dev *dev);
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
                    struct nornic_error *why);
 
-/* One round; the caller holds the lock. Returns whether anything was done. */
-bool host_dev_round(struct host_dev *dev);
-/* One that sends first: what has to be sent for what comes (acknowledgements) waits for the next round, or
- * for whoever next takes the lock by host_dev_lock(). */
-bool host_dev_round_late(struct host_dev *dev);
+/* Makes a round by `policy` (NULL: a plain one); the caller holds the lock. Returns whether anything was
+ * done. HOST_ROUND_POLL and HOST_ROUND_SLEEP are plain ones here. After a late round, acknowledgements
+ * wait for the next round, or for the next caller of host_dev_lock(). */
+bool host_round_locked(struct host_dev *dev, const struct host_round_policy *policy);
+/* Makes a round of HOST_ROUND_POLL on a device with a thread; the caller does not hold the lock. */
+bool host_dev_poll(struct host_dev *dev);
 
-/* Sends what waits, as far as the port takes it now; the caller holds the lock. For last words: who says them
- * may end in a moment, and the device with it. */
+/* Sends all waiting frames, as far as the port takes them now; the caller holds the lock. For last words:
+ * their sender may end in a moment, and the device with it. */
 void host_dev_send(struct host_dev *dev);
 
 /* To be called before the lock is given back: sets the sleepers' timer if something is now due earlier. */
 void host_dev_replan(struct host_dev *dev);
 
-/* Wakes whoever sleeps on the device. Any thread, with or without the lock. */
+/* Wakes all sleepers on the device. Any thread, with or without the lock. */
 void host_dev_ring(struct host_dev *dev);
 
-/* For who found the doorbell readable: who rang may have been preempted by the thread that it woke before it
- * could say so, and without this no round would take the doorbell up, and every sleep end at once. */
+/* For a caller that found the doorbell readable: the ringer may have been preempted by the thread that it
+ * woke before it could say so, and without this no round would take the doorbell up, and every sleep end
+ * at once. */
 void host_dev_set_rung(struct host_dev *dev);
 
-/* Called by the round that acts on the doorbell, and by nobody who merely woke up: a drained doorbell
+/* Called by the round that acts on the doorbell, and by no caller that merely woke up: a drained doorbell
  * without a round behind it would be a lost one. */
 void host_dev_consume_doorbell(struct host_dev *dev);
-
-/* Sleeps until frames, the doorbell or a deadline, at most `timeout_ns`; returns at once if something is due
- * already. The caller does not hold the lock. */
-void host_dev_sleep(struct host_dev *dev, uint64_t timeout_ns);
 
 /* The engine's doorbell (roce_dev_config.doorbell); `ctx` is the device. */
 void host_dev_doorbell(void *ctx);

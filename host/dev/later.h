@@ -6,9 +6,9 @@
  * and end (fio's rdma engine does, without a call that would take the lock): the acknowledgement that it owed
  * is then never sent, and its peer's last request ends with RETRY_EXC_ERR. An adapter has no such moment.
  *
- * Not so in rounds that leave the answer to their caller's next one: host_dev_progress_late(),
- * host_dev_progress_for() where something has completed, and host_dev_poll() of a program that polls round
- * after round, give the lock back, and tell, with the acknowledgement unsent. The callers of the first two
+ * Not so in rounds that leave the answer to their caller's next one: HOST_ROUND_LATE,
+ * HOST_ROUND_FOR_CQ if something has completed, and HOST_ROUND_POLL of a program that polls round after
+ * round, give the lock back, and tell, with the acknowledgement unsent. The callers of the first two
  * drive the device themselves (cli/node/cq.c, sock/ports.c) and come back until nothing is left to do, before
  * they end; until then the device's deadline is 0, so that its thread, if it has one, sends it, too. Of a
  * program that polls nobody knows whether it comes back: what the last round left leaves in its next one, or

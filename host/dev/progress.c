@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress belongs to one lock, not to one thread (contract 3): whoever holds it moves frames both ways and
- * fires the timers. */
+/* Progress belongs to one lock, not to one thread (contract 3): its holder moves frames both ways and fires
+ * the timers. */
 #include "host/dev/dev.h"
 
 /* All of a round but the sending. Returns whether anything was done. */
@@ -21,11 +21,18 @@ static uint64_t begin_round(struct host_dev *dev)
     return host_now_ns();
 }
 
-bool host_dev_round(struct host_dev *dev)
+static bool round_plain(struct host_dev *dev, uint64_t now_ns)
 {
-    uint64_t now_ns = begin_round(dev);
     bool did = take_in(dev, now_ns);
     return dev->drive->send(dev, now_ns) || did;
+}
+
+static bool round_late(struct host_dev *dev, uint64_t now_ns)
+{
+    bool did = dev->drive->send(dev, now_ns);
+    did = take_in(dev, now_ns) || did;
+    dev->has_left = dev->drive->has_to_send(dev);
+    return did;
 }
 
 void host_dev_send(struct host_dev *dev)
@@ -33,11 +40,10 @@ void host_dev_send(struct host_dev *dev)
     (void)dev->drive->send(dev, begin_round(dev));
 }
 
-static bool round_for(struct host_dev *dev, const struct rdma_cq *cq)
+static bool round_for(struct host_dev *dev, const struct rdma_cq *cq, uint64_t now_ns)
 {
-    uint64_t now_ns = begin_round(dev);
     bool did = dev->drive->send(dev, now_ns);
-    /* The answer to what has just left is not there yet: the caller may sleep until it is. */
+    /* An answer cannot be there yet: the caller may sleep until it comes. */
     dev->has_only_sent = did && !dev->has_only_sent && !dev->drive->has_to_send(dev);
     if (dev->has_only_sent)
         return true;
@@ -45,7 +51,23 @@ static bool round_for(struct host_dev *dev, const struct rdma_cq *cq)
     return rdma_cq_is_ready(cq) || dev->drive->send(dev, now_ns) || did;
 }
 
-/* A control call may end what an acknowledgement is owed by. */
+bool host_round_locked(struct host_dev *dev, const struct host_round_policy *policy)
+{
+    uint64_t now_ns = begin_round(dev);
+    switch (policy ? policy->kind : HOST_ROUND_PLAIN) {
+    case HOST_ROUND_FOR_CQ:
+        return round_for(dev, policy->cq, now_ns);
+    case HOST_ROUND_LATE:
+        return round_late(dev, now_ns);
+    case HOST_ROUND_PLAIN:
+    case HOST_ROUND_POLL:
+    case HOST_ROUND_SLEEP:
+        break;
+    }
+    return round_plain(dev, now_ns);
+}
+
+/* A control call may end the queue pair that owes an acknowledgement. */
 void host_dev_lock(struct host_dev *dev)
 {
     host_lock_take(&dev->lock);
@@ -63,61 +85,4 @@ void host_dev_unlock(struct host_dev *dev)
 void host_dev_unlock_in_child(struct host_dev *dev)
 {
     host_lock_give_in_child(&dev->lock);
-}
-
-bool host_dev_progress(struct host_dev *dev)
-{
-    if (!host_lock_try(&dev->lock))
-        return false;
-    bool did = host_dev_round(dev);
-    host_dev_unlock(dev);
-    return did;
-}
-
-bool host_dev_round_late(struct host_dev *dev)
-{
-    uint64_t now_ns = begin_round(dev);
-    bool did = dev->drive->send(dev, now_ns);
-    did = take_in(dev, now_ns) || did;
-    dev->has_left = dev->drive->has_to_send(dev);
-    return did;
-}
-
-bool host_dev_progress_late(struct host_dev *dev)
-{
-    if (!host_lock_try(&dev->lock))
-        return false;
-    bool did = host_dev_round_late(dev);
-    host_dev_unlock(dev);
-    return did;
-}
-
-bool host_dev_progress_for(struct host_dev *dev, const struct rdma_cq *cq)
-{
-    if (!host_lock_try(&dev->lock))
-        return false;
-    bool did = round_for(dev, cq);
-    host_dev_unlock(dev);
-    return did;
-}
-
-void host_dev_wait_for(struct host_dev *dev, const struct rdma_cq *cq, uint64_t timeout_ns)
-{
-    if (!dev->drive->sleep) {
-        if (!host_dev_progress(dev))
-            host_dev_wait(dev, timeout_ns);
-        return;
-    }
-    host_dev_lock(dev);
-    host_dev_send(dev);
-    bool is_done = rdma_cq_is_ready(cq);
-    /* What completes by being sent must not keep out what comes for ever. */
-    dev->has_only_sent = is_done && !dev->has_only_sent;
-    bool has_only_sent = dev->has_only_sent;
-    host_dev_unlock(dev);
-    if (has_only_sent)
-        return;
-    if (!is_done)
-        host_dev_wait(dev, timeout_ns);
-    (void)host_dev_progress(dev);
 }

@@ -56,14 +56,13 @@ static void count_poll(struct host_dev *dev, uint64_t now_ns)
 
 bool host_dev_poll(struct host_dev *dev)
 {
-    if (!dev->has_thread)
-        return host_dev_progress(dev);
     count_poll(dev, host_now_ns());
     if (!host_lock_try(&dev->lock))
         return false;
     atomic_store_explicit(&dev->is_polling, true, memory_order_relaxed);
     bool comes_back = atomic_load_explicit(&dev->is_polled, memory_order_relaxed);
-    bool did = comes_back ? host_dev_round_late(dev) : host_dev_round(dev);
+    const struct host_round_policy policy = {.kind = comes_back ? HOST_ROUND_LATE : HOST_ROUND_PLAIN};
+    bool did = host_round_locked(dev, &policy);
     if (did)
         atomic_store_explicit(&dev->polled_ns, host_now_ns(), memory_order_relaxed);
     atomic_store_explicit(&dev->is_polling, false, memory_order_release);
@@ -133,13 +132,13 @@ static void *run(void *arg)
         if (makes_rounds(dev))
             stand_aside(dev);
         host_lock_take_last(&dev->lock);
-        bool did = host_dev_round(dev);
+        bool did = host_round_locked(dev, NULL);
         host_dev_unlock(dev);
         uint64_t now_ns = host_now_ns();
         if (did)
             busy_ns = now_ns;
         else if (now_ns - busy_ns >= spin_ns(dev))
-            host_dev_sleep(dev, NET_TIME_NONE);
+            host_dev_wait(dev, NET_TIME_NONE);
     }
     return NULL;
 }

@@ -139,16 +139,11 @@ static void sleep_on_all(struct host_dev *dev, uint64_t ns)
         host_dev_set_ready(dev);
 }
 
-void host_dev_sleep(struct host_dev *dev, uint64_t timeout_ns)
+void host_dev_wait(struct host_dev *dev, uint64_t timeout_ns)
 {
     atomic_fetch_add(&dev->sleepers, 1);
     uint64_t ns = sleep_ns(dev, timeout_ns);
     if (ns > 0 && !atomic_load(&dev->is_stopping))
         dev->drive->sleep ? dev->drive->sleep(dev, ns) : sleep_on_all(dev, ns);
     atomic_fetch_sub(&dev->sleepers, 1);
-}
-
-void host_dev_wait(struct host_dev *dev, uint64_t timeout_ns)
-{
-    host_dev_sleep(dev, timeout_ns);
 }

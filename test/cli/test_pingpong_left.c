@@ -36,7 +36,7 @@ static void *answer(void *arg)
 {
     (void)arg;
     while (!atomic_load(&connected))
-        host_dev_progress(nodes[1].dev);
+        host_round(nodes[1].dev, NULL);
     return NULL;
 }
 
@@ -71,7 +71,7 @@ static void speak_and_leave(void)
                                 .opcode = NORNIC_WR_SEND,
                                 .send_flags = NORNIC_SEND_SIGNALED};
     cr_assert_eq(nornic_qp_post_send(link->qp, &wr, NULL), 0);
-    cr_assert(host_dev_progress(nodes[0].dev), "it is on its way");
+    cr_assert(host_round(nodes[0].dev, NULL), "it is on its way");
     cr_assert_eq(nornic_qp_destroy(link->qp), 0);
     link->qp = NULL;
 }

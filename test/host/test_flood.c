@@ -66,7 +66,7 @@ static void flood(const struct frame_spec *spec, uint32_t count)
 
 static void drive(struct pair *pair, int side)
 {
-    while (host_dev_progress(pair->side[side].dev))
+    while (host_round(pair->side[side].dev, NULL))
         ;
 }
 

@@ -397,7 +397,7 @@ Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
             last = event->type;
             if (last != NORNIC_CM_EVENT_CONNECT_REQUEST)
                 host_cm_ack_event(event);
-        } else if (!host_dev_progress(dev)) {
+        } else if (!host_round(dev, NULL)) {
             host_dev_wait(dev, NS_PER_S / 10);
         }
     }

@@ -21,6 +21,14 @@ static void fill(uint8_t *p, size_t n, unsigned seed)
         p[i] = (uint8_t)(i * 31 + i / 251 + seed);
 }
 
+static const struct host_round_policy late = {.kind = HOST_ROUND_LATE}, polled = {.kind = HOST_ROUND_POLL};
+
+/* A round for completions of `cq`. */
+static bool round_for(struct host_dev *dev, const struct rdma_cq *cq)
+{
+    return host_round(dev, &(struct host_round_policy){.kind = HOST_ROUND_FOR_CQ, .cq = cq});
+}
+
 static void busy_wait_ns(uint64_t ns)
 {
     uint64_t end_ns = host_now_ns() + ns;
@@ -52,12 +60,12 @@ Test(progress, the_caller_can_drive_both_ends)
     uint64_t end_ns = host_now_ns() + 5 * SECOND;
     while (rdma_cq_poll(pair.side[0].cq, &wc, 1) == 0) {
         cr_assert_lt(host_now_ns(), end_ns);
-        host_dev_progress(pair.side[0].dev);
-        host_dev_progress(pair.side[1].dev);
+        host_round(pair.side[0].dev, NULL);
+        host_round(pair.side[1].dev, NULL);
     }
     cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, 100000);
-    cr_assert_not(host_dev_progress(pair.side[0].dev), "nothing is left to do");
+    cr_assert_not(host_round(pair.side[0].dev, NULL), "nothing is left to do");
     pair_close(&pair);
 }
 
@@ -92,7 +100,7 @@ Test(progress, a_control_call_that_makes_work_wakes_the_thread)
     pair_close(&pair);
 }
 
-/* --- who polls makes the rounds, and the thread stands aside --- */
+/* --- a polling program makes the rounds, and the thread stands aside --- */
 
 #define LONG_ROUND_NS (60 * NS_PER_US) /* as one that sends a few trains */
 
@@ -114,7 +122,7 @@ static bool is_aside_soon(struct pair *pair)
     for (uint64_t end_ns = host_now_ns() + 10 * SECOND; host_now_ns() < end_ns;) {
         cr_assert_eq(pair_post_write(pair, 1, 8), 0);
         while (rdma_cq_poll(pair->side[0].cq, &wc, 1) == 0 && host_now_ns() < end_ns)
-            host_dev_poll(dev);
+            host_round(dev, &polled);
         if (atomic_load(&dev->is_aside))
             return true;
     }
@@ -124,7 +132,7 @@ static bool is_aside_soon(struct pair *pair)
 static bool is_polled_soon(struct host_dev *dev)
 {
     for (uint64_t end_ns = host_now_ns() + 10 * SECOND; host_now_ns() < end_ns;) {
-        host_dev_poll(dev);
+        host_round(dev, &polled);
         if (atomic_load(&dev->is_polled))
             return true;
     }
@@ -136,7 +144,7 @@ static bool makes_rounds(struct host_dev *dev)
 {
     unsigned in_a_row = 0;
     for (uint64_t end_ns = host_now_ns() + 30 * SECOND; in_a_row < 2 && host_now_ns() < end_ns;)
-        if (host_dev_poll(dev))
+        if (host_round(dev, &polled))
             in_a_row = atomic_load(&dev->is_polled) ? in_a_row + 1 : 0;
     return in_a_row == 2;
 }
@@ -189,12 +197,13 @@ Test(progress, two_that_poll_at_once_both_poll)
     struct host_dev *dev = pair.side[0].dev;
     atomic_store(&dev->polls, 10);
     atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND);
-    host_dev_poll(dev);
+    host_round(dev, &polled);
     cr_expect_eq(atomic_load(&dev->polls), 11);
     pair_close(&pair);
 }
 
-/* Who sleeps until something comes may end after it, and nobody acknowledges it then (host/dev/later.h). */
+/* A program that sleeps until something comes may end after it, and nobody acknowledges it then
+ * (host/dev/later.h). */
 Test(progress, who_sleeps_has_to_poll_as_often_again, .timeout = 60)
 {
     struct pair pair;
@@ -203,14 +212,14 @@ Test(progress, who_sleeps_has_to_poll_as_often_again, .timeout = 60)
     cr_assert(is_polled_soon(dev));
     host_dev_take_back(dev);
     atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND); /* without a pause */
-    host_dev_poll(dev);
+    host_round(dev, &polled);
     cr_expect_not(atomic_load(&dev->is_polled));
     cr_expect_eq(atomic_load(&dev->polls), 1);
     pair_close(&pair);
 }
 
-/* A program whose peer writes into its memory: it polls for its own completion and then looks there, where
- * nobody but the thread can make the rounds. */
+/* A peer writes into the program's memory: the program polls for its own completion and then looks at the
+ * memory, while only the thread can make the rounds. */
 Test(progress, who_pauses_soon_after_polling_has_to_poll_more_often, .timeout = 60)
 {
     struct pair pair;
@@ -226,18 +235,18 @@ Test(progress, who_pauses_soon_after_polling_has_to_poll_more_often, .timeout = 
     pair_close(&pair);
 }
 
-/* Who rings is preempted by the thread that it wakes, before it has said that it rang. */
+/* The ringer is preempted by the thread that it wakes, before it has said that it rang. */
 Test(progress, a_bell_of_somebody_who_has_not_said_so_yet_ends_one_sleep)
 {
     struct pair pair;
     uint64_t one = 1;
     pair_open(&pair, true);
     struct host_dev *dev = pair.side[0].dev;
-    while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
+    while (host_round(dev, NULL) || host_round(pair.side[1].dev, NULL))
         ;
     cr_assert_eq(write(dev->doorbell_fd, &one, sizeof one), (ssize_t)sizeof one);
     host_dev_wait(dev, 30 * SECOND);
-    host_dev_progress(dev);
+    host_round(dev, NULL);
     uint64_t start_ns = host_now_ns();
     host_dev_wait(dev, 5 * NS_PER_MS);
     cr_assert_geq(host_now_ns() - start_ns, 5 * NS_PER_MS, "it is taken up by the round after the sleep");
@@ -313,26 +322,26 @@ Test(progress, control_calls_come_between_running_traffic, .timeout = 60)
     pair_close(&pair);
 }
 
-/* What is to be sent for what came waits for the next call, and so leaves with what is posted in between. */
+/* An acknowledgement waits for the next call, and so leaves with the work posted in between. */
 Test(progress, a_late_round_sends_first_and_leaves_its_answer_to_the_next)
 {
     struct pair pair;
     struct nornic_wc wc;
     pair_open(&pair, true);
-    while (host_dev_progress(pair.side[0].dev) || host_dev_progress(pair.side[1].dev))
+    while (host_round(pair.side[0].dev, NULL) || host_round(pair.side[1].dev, NULL))
         ;
     fill(pair.side[0].memory, 64, 3);
     cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
-    cr_assert(host_dev_progress_late(pair.side[0].dev), "it has left");
-    cr_assert(host_dev_progress_late(pair.side[1].dev), "it has come");
+    cr_assert(host_round(pair.side[0].dev, &late), "it has left");
+    cr_assert(host_round(pair.side[1].dev, &late), "it has come");
     cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, 64);
-    host_dev_progress_late(pair.side[0].dev);
+    host_round(pair.side[0].dev, &late);
     cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 0, "its acknowledgement waits");
-    cr_assert(host_dev_progress_late(pair.side[1].dev), "it leaves");
-    cr_assert(host_dev_progress_late(pair.side[0].dev));
+    cr_assert(host_round(pair.side[1].dev, &late), "it leaves");
+    cr_assert(host_round(pair.side[0].dev, &late));
     cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 1);
     cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
-    cr_assert_not(host_dev_progress_late(pair.side[1].dev), "nothing is left to do");
+    cr_assert_not(host_round(pair.side[1].dev, &late), "nothing is left to do");
     pair_close(&pair);
 }
 
@@ -342,14 +351,14 @@ Test(progress, what_a_late_round_left_leaves_before_a_control_call)
     struct pair pair;
     struct nornic_wc wc;
     pair_open(&pair, true);
-    while (host_dev_progress(pair.side[0].dev) || host_dev_progress(pair.side[1].dev))
+    while (host_round(pair.side[0].dev, NULL) || host_round(pair.side[1].dev, NULL))
         ;
     cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
-    cr_assert(host_dev_progress_late(pair.side[0].dev), "it has left");
-    cr_assert(host_dev_progress_late(pair.side[1].dev), "it has come");
+    cr_assert(host_round(pair.side[0].dev, &late), "it has left");
+    cr_assert(host_round(pair.side[1].dev, &late), "it has come");
     host_dev_lock(pair.side[1].dev);
     host_dev_unlock(pair.side[1].dev);
-    host_dev_progress_late(pair.side[0].dev);
+    host_round(pair.side[0].dev, &late);
     cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 1, "its acknowledgement has come");
     pair_close(&pair);
 }
@@ -358,7 +367,7 @@ Test(progress, waiting_ends_with_its_time_a_post_or_a_frame)
 {
     struct pair pair;
     pair_open(&pair, true);
-    while (host_dev_progress(pair.side[0].dev) || host_dev_progress(pair.side[1].dev))
+    while (host_round(pair.side[0].dev, NULL) || host_round(pair.side[1].dev, NULL))
         ;
     uint64_t start_ns = host_now_ns();
     host_dev_wait(pair.side[0].dev, 5000000);
@@ -369,10 +378,10 @@ Test(progress, waiting_ends_with_its_time_a_post_or_a_frame)
     host_dev_wait(pair.side[0].dev, 30 * SECOND);
     cr_assert_lt(host_now_ns() - start_ns, 10 * SECOND, "posted work does not wait");
 
-    cr_assert(host_dev_progress(pair.side[0].dev));
+    cr_assert(host_round(pair.side[0].dev, NULL));
     host_dev_wait(pair.side[1].dev, 30 * SECOND);
     cr_assert_lt(host_now_ns() - start_ns, 10 * SECOND, "a frame does not wait");
-    cr_assert(host_dev_progress(pair.side[1].dev));
+    cr_assert(host_round(pair.side[1].dev, NULL));
     pair_close(&pair);
 }
 
@@ -385,7 +394,7 @@ static void *sleep_late(void *arg)
     return NULL;
 }
 
-/* Whoever posted has taken up the doorbell before the sleeper ran, and goes away: the sleeper is to wake for
+/* The poster has taken up the doorbell before the sleeper ran, and goes away: the sleeper is to wake for
  * the ack timer all the same. */
 Test(progress, a_deadline_is_every_sleepers, .timeout = 60)
 {
@@ -395,7 +404,7 @@ Test(progress, a_deadline_is_every_sleepers, .timeout = 60)
     cpu_stay_on_first();
     pair_open(&pair, true);
     struct host_dev *dev = pair.side[0].dev;
-    while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
+    while (host_round(dev, NULL) || host_round(pair.side[1].dev, NULL))
         ;
     cr_assert_eq(pthread_create(&sleeper, NULL, sleep_late, dev), 0);
     while (atomic_load(&dev->sleepers) == 0)
@@ -403,7 +412,7 @@ Test(progress, a_deadline_is_every_sleepers, .timeout = 60)
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* counted; and asleep by now */
     cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
     for (int i = 0; i < 3; i++)
-        host_dev_progress(dev); /* the request leaves, and nobody answers */
+        host_round(dev, NULL); /* the request leaves, and nobody answers */
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 10;
     cr_assert_eq(pthread_timedjoin_np(sleeper, NULL, &end), 0, "it slept over the ack timer");
@@ -430,7 +439,7 @@ Test(progress, a_full_ring_is_looked_at_again_by_every_sleeper, .timeout = 60)
     struct net_port_ops ops = *(full_inner = dev->port->ops);
     ops.tx_reserve = full_reserve;
     dev->port->ops = &ops;
-    while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
+    while (host_round(dev, NULL) || host_round(pair.side[1].dev, NULL))
         ;
     cr_assert_eq(pthread_create(&sleeper, NULL, sleep_late, dev), 0);
     while (atomic_load(&dev->sleepers) == 0)
@@ -438,7 +447,7 @@ Test(progress, a_full_ring_is_looked_at_again_by_every_sleeper, .timeout = 60)
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* counted; and asleep by now */
     atomic_store(&is_ring_full, true);
     cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
-    host_dev_progress(dev); /* takes up the doorbell, and finds no room */
+    host_round(dev, NULL); /* takes up the doorbell, and finds no room */
     cr_assert_eq(roce_dev_counters(host_dev_engine(dev))->qps.tx_pkts, 0);
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 10;
@@ -447,9 +456,9 @@ Test(progress, a_full_ring_is_looked_at_again_by_every_sleeper, .timeout = 60)
     pair_close(&pair);
 }
 
-/* --- what a round costs the port --- */
+/* --- the cost of a round for the port --- */
 
-/* A port that notes what it lends, in the place of the operations of one that is there. */
+/* A port that notes its loans, in the place of the operations of one that is there. */
 static struct {
     struct net_port_ops ops;
     const struct net_port_ops *inner;
@@ -493,7 +502,7 @@ static void post_send(struct pair_side *side)
     cr_assert_eq(roce_post_send(side->qp, &wr, NULL), 0);
 }
 
-/* Who waits for completions sends once for each message: its acknowledgement leaves with the answer to it. */
+/* A waiter for completions sends once for each message: its acknowledgement leaves with the answer to it. */
 Test(progress, an_acknowledgement_waits_for_the_answer)
 {
     struct pair pair;
@@ -504,24 +513,23 @@ Test(progress, an_acknowledgement_waits_for_the_answer)
     post_recv(server);
     look_at(server->dev->port);
     post_send(client);
-    cr_assert(host_dev_progress(client->dev));
-    cr_assert(host_dev_progress_for(server->dev, server->cq));
+    cr_assert(host_round(client->dev, NULL));
+    cr_assert(round_for(server->dev, server->cq));
     cr_assert_eq(rdma_cq_poll(server->cq, &wc, 1), 1);
     cr_assert_eq(seen.bursts, 0, "something left before the program could answer");
     cr_assert_eq(host_dev_deadline_ns(server->dev), 0, "the next call is due at once");
     post_send(server);
-    cr_assert(host_dev_progress_for(server->dev, server->cq));
+    cr_assert(round_for(server->dev, server->cq));
     cr_assert_eq(seen.bursts, 1);
-    cr_assert(host_dev_progress_for(client->dev, client->cq));
+    cr_assert(round_for(client->dev, client->cq));
     cr_assert_eq(rdma_cq_poll(client->cq, &wc, 1), 1, "the answer");
     cr_assert_eq(roce_dev_counters(host_dev_engine(client->dev))->qps.acks_received, 1);
-    cr_assert(host_dev_progress_for(client->dev, client->cq),
-              "and its acknowledgement, without another answer");
+    cr_assert(round_for(client->dev, client->cq), "and its acknowledgement, without another answer");
     cr_assert_eq(roce_dev_counters(host_dev_engine(client->dev))->qps.acks_sent, 1);
     pair_close(&pair);
 }
 
-/* What comes is taken, however much there is to be sent: of two calls one receives. */
+/* Frames are taken in, however much there is to be sent: of two calls one receives. */
 Test(progress, who_has_much_to_send_receives_besides)
 {
     struct pair pair;
@@ -530,10 +538,10 @@ Test(progress, who_has_much_to_send_receives_besides)
     struct pair_side *client = &pair.side[0], *server = &pair.side[1];
     post_recv(client);
     post_send(server);
-    cr_assert(host_dev_progress(server->dev));
+    cr_assert(host_round(server->dev, NULL));
     for (unsigned i = 0; i < 2; i++) {
         cr_assert_eq(pair_post_write(&pair, i, 8), 0);
-        cr_assert(host_dev_progress_for(client->dev, client->cq));
+        cr_assert(round_for(client->dev, client->cq));
     }
     cr_assert_eq(rdma_cq_poll(client->cq, &wc, 1), 1);
     cr_assert_eq(wc.wr_id, 1);
@@ -548,8 +556,8 @@ static void write_driven(struct pair *pair, uint32_t len_bytes)
     uint64_t end_ns = host_now_ns() + 30 * SECOND;
     while (rdma_cq_poll(pair->side[0].cq, &wc, 1) == 0) {
         cr_assert_lt(host_now_ns(), end_ns);
-        host_dev_progress(pair->side[0].dev);
-        host_dev_progress(pair->side[1].dev);
+        host_round(pair->side[0].dev, NULL);
+        host_round(pair->side[1].dev, NULL);
     }
     cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
 }

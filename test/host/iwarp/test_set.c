@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The epoll set of an iWARP device: what ends a sleep, and who is told of it. */
+/* The epoll set of an iWARP device: the ends of sleeps, and their reports. */
 #define _GNU_SOURCE /* pthread_timedjoin_np() */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ static void ring(const struct bell *bell)
     cr_assert_eq(write(bell->socket.fd, &one, sizeof one), sizeof one);
 }
 
-/* A device whose rounds and sleeps are the test's. */
+/* A device with its rounds and sleeps made by the test. */
 static struct nornic_dev *open_dev(void)
 {
     struct nornic_dev *dev;
@@ -105,7 +105,7 @@ Test(iw_set, an_event_about_a_socket_that_has_gone_is_nobodys)
     ring(&first);
     host_dev_lock(dev->host);
     cr_assert_eq(pthread_create(&sleeper, NULL, sleep_in_set, dev), 0);
-    while (!host_lock_is_wanted(&dev->host->lock)) /* for what it has heard */
+    while (!host_lock_is_wanted(&dev->host->lock)) /* for its events */
         sched_yield();
     host_iw_set_close(set, &first.socket);
     add(set, &second);
@@ -136,7 +136,7 @@ Test(iw_set, what_ends_one_sleep_ends_all)
     close_dev(dev);
 }
 
-/* One call is the sleep and says what ended it: the round behind it has nothing to ask, the next one has. */
+/* One call is the sleep and reports its end: the round behind it has nothing to ask, the next one has. */
 Test(iw_set, a_round_behind_a_sleep_need_not_ask)
 {
     struct nornic_dev *dev = open_dev();
@@ -157,7 +157,7 @@ Test(iw_set, a_round_behind_a_sleep_need_not_ask)
     close_dev(dev);
 }
 
-/* Who rings is preempted by the thread that it wakes, before it has said that it rang. */
+/* The ringer is preempted by the thread that it wakes, before it has said that it rang. */
 Test(iw_set, a_bell_of_somebody_who_has_not_said_so_yet_ends_one_sleep)
 {
     struct nornic_dev *dev = open_dev();
@@ -181,7 +181,7 @@ static bool make_due(struct host_iw_fd *self, uint32_t events)
     return true;
 }
 
-/* What ended a sleep the sleeper sees to: the device's timer is not set for it: two calls. */
+/* The sleeper treats the event that ended its sleep. The device's timer is not set for it: two calls. */
 Test(iw_set, a_message_to_a_sleeper_sets_no_timer)
 {
     struct nornic_dev *dev = open_dev();
@@ -259,7 +259,7 @@ Test(iw_set, a_filter_that_refuses_a_new_call_costs_no_sleep)
     sleep_without_it(EPERM);
 }
 
-/* What a program sends completes as it leaves; what comes is taken all the same. */
+/* Messages of the program complete as they leave; incoming ones are taken all the same. */
 Test(iw_set, who_sends_without_end_receives_besides)
 {
     struct iw_end ends[2];
@@ -276,7 +276,8 @@ Test(iw_set, who_sends_without_end_receives_besides)
     for (int i = 0; i < 1000 && wc.opcode != NORNIC_WC_RECV; i++) {
         wr = iw_wr(NORNIC_WR_RDMA_WRITE, &ends[0], &ends[1], &sge, 64, 64, 8);
         iw_post(&ends[0], &wr);
-        host_dev_wait_for(dev, host_cq_of(ends[0].cq), LONG_NS);
+        host_round(dev, &(struct host_round_policy){
+                            .kind = HOST_ROUND_SLEEP, .cq = host_cq_of(ends[0].cq), .sleep_ns = LONG_NS});
         while (wc.opcode != NORNIC_WC_RECV && nornic_cq_poll(ends[0].cq, &wc, 1) == 1)
             ;
     }
@@ -304,7 +305,7 @@ Test(iw_set, a_connection_that_stands_is_looked_at_behind_a_round_that_sends)
     host_dev_send(dev);
     host_dev_unlock(dev);
     for (int i = 0; i < 4; i++)
-        (void)host_dev_progress(dev);
+        (void)host_round(dev, NULL);
     cr_expect_eq(conn->tcp, HOST_IW_OPEN);
     cr_assert_eq(host_dev_thread_start(dev), 0);
     iw_close(&client);
@@ -320,7 +321,7 @@ static struct host_dev *connect_and_send(struct iw_end ends[2])
     struct host_dev *dev = ends[0].dev->host;
     host_dev_thread_stop(dev);
     atomic_store(&dev->is_stopping, false);
-    (void)host_dev_progress(dev); /* what the thread knew of */
+    (void)host_round(dev, NULL); /* the events of the thread */
     iw_post_recv(&ends[0], 0, 8);
     struct nornic_send_wr wr = iw_wr(NORNIC_WR_SEND, &ends[1], &ends[0], &sge, 0, 0, 8);
     iw_post(&ends[1], &wr);
@@ -330,25 +331,25 @@ static struct host_dev *connect_and_send(struct iw_end ends[2])
     return dev;
 }
 
-/* Who looks again and again asks the socket, not the set: that still has to tell what was read. */
+/* A poller asks the socket, not the set: the set still has to report the octets that were read. */
 Test(iw_set, the_only_connection_is_asked_itself)
 {
     struct iw_end ends[2];
     struct nornic_wc wc;
     struct host_dev *dev = connect_and_send(ends);
     dev->iw->looks = 0;
-    cr_expect(host_dev_progress(dev));
+    cr_expect(host_round(dev, NULL));
     cr_expect_eq(nornic_cq_poll(ends[0].cq, &wc, 1), 1);
     host_dev_lock(dev);
     cr_expect(host_iw_set_look(&dev->iw->set));
     host_dev_unlock(dev);
     for (int i = 0; i < 4; i++)
-        cr_expect_not(host_dev_progress(dev), "there is no more");
+        cr_expect_not(host_round(dev, NULL), "there is no more");
     cr_assert_eq(host_dev_thread_start(dev), 0);
     iw_disconnect(ends);
 }
 
-/* What is new is in the set alone. */
+/* New events are in the set alone. */
 Test(iw_set, whoever_has_one_connection_hears_of_others)
 {
     struct iw_end ends[2];
@@ -357,7 +358,7 @@ Test(iw_set, whoever_has_one_connection_hears_of_others)
     add(&dev->iw->set, &bell);
     ring(&bell);
     for (int i = 0; i < 32; i++)
-        (void)host_dev_progress(dev);
+        (void)host_round(dev, NULL);
     cr_expect_eq(bell.told, 1);
     host_iw_set_close(&dev->iw->set, &bell.socket);
     cr_assert_eq(host_dev_thread_start(dev), 0);

@@ -80,7 +80,7 @@ Test(port_open, a_capture_cut_short_is_told)
         memset(buf.data, 0xff, 60);
         buf.len_bytes = 60;
         net_port_tx_flush(ends[1], &buf, 1, 0);
-        host_dev_progress(dev);
+        host_round(dev, NULL);
     }
     cr_expect_eq(host_dev_capture_flush(dev), -EFBIG);
     cr_assert_eq(host_dev_close(dev, NULL), 0, "objects are left");
