@@ -49,15 +49,7 @@ static inline void join_waiting_take(struct join_waiting *w, struct join_doubtfu
 }
 
 /* Takes out of a list all packets that `is_done` says need not wait any more. It may change the packet. */
-static inline void join_waiting_settle(struct join_waiting *w, struct join_doubtful *all,
-                                       bool (*is_done)(void *ctx, struct join_doubtful *d), void *ctx)
-{
-    uint32_t before = JOIN_NONE;
-    for (uint32_t i = w->first, n = w->count; n--; i = all[i].next)
-        if (is_done(ctx, &all[i]))
-            join_waiting_take(w, all, before, i);
-        else
-            before = i;
-}
+void join_waiting_settle(struct join_waiting *w, struct join_doubtful *all,
+                         bool (*is_done)(void *ctx, struct join_doubtful *d), void *ctx);
 
 #endif
