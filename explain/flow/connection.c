@@ -60,7 +60,7 @@ static uint8_t service_of(enum roce_cm_transport transport, uint8_t ext_transpor
     return transport == ROCE_CM_TRANSPORT_RC || ext_transport == 0 ? ROCE_SERVICE_RC : ROCE_SERVICE_XRC;
 }
 
-/* What the capture cut off is not known: without the transport no pair begins. */
+/* Begins a connection at its REQ. Where the capture cut off the transport, no pair begins. */
 static struct explain_cm *begin(struct explain_flows *f, const struct explain_packet *packet, uint16_t attr,
                                 const uint8_t *message, const struct explain_layer *layer)
 {

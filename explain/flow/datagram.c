@@ -105,7 +105,7 @@ static bool describe_message(const struct explain_mad *mad, uint16_t attr, struc
     return attr != ROCE_CM_REQ && attr != ROCE_CM_REP && attr != ROCE_CM_REJ;
 }
 
-/* What the message answers, or goes on from; 0: nothing that was seen. */
+/* Returns the number of the packet that the message answers, or continues; 0: none was seen. */
 static uint64_t answered_by(const struct explain_cm *c, uint16_t attr, unsigned sender)
 {
     static const struct {

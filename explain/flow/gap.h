@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What answers tell of packets that are missing. */
+/* Gaps of a capture: answers show that packets arrived which the capture lacks. */
 #ifndef NORNIC_EXPLAIN_FLOW_GAP_H
 #define NORNIC_EXPLAIN_FLOW_GAP_H
 

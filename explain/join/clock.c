@@ -79,7 +79,7 @@ static struct points hull(struct points of, double sign, struct explain_clock_po
     return (struct points){to, n};
 }
 
-/* What a slope leaves for the offset at x = 0: less than upper(), more than lower(). */
+/* The bounds of the offset at x = 0 for a slope: it is less than upper() and more than lower(). */
 static double upper(const struct band *b, double slope)
 {
     double least = INFINITY;
@@ -229,8 +229,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What a slope leaves for the offset above (`sign` 1) or below (-1), but for the quickest sixteenth; of no
- * points anything. */
+/* Returns the bound of the offset for a slope, above (`sign` 1) or below (-1), without the quickest
+ * sixteenth of the points. Without points there is no bound. */
 static double nearly_all(struct points p, double sign, double slope)
 {
     double values[SAMPLES_MAX];

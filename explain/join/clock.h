@@ -48,7 +48,7 @@ int explain_clock_fit(struct explain_clock *clock, const struct explain_clock_po
 bool explain_clock_has_drift(const struct explain_clock *clock);
 /* How much clock 1 is ahead when clock 0 shows `time_ns`. */
 int64_t explain_clock_ahead_ns(const struct explain_clock *clock, uint64_t time_ns);
-/* What clock 0 shows when clock 1 shows `time_ns`. */
+/* Returns the time of clock 0 at `time_ns` of clock 1. */
 uint64_t explain_clock_to_first(const struct explain_clock *clock, uint64_t time_ns);
 
 #endif

@@ -50,7 +50,7 @@ struct explain_join *explain_join_create(uint64_t max_bytes)
     return NULL;
 }
 
-/* What only reading needs. */
+/* Frees the objects that only reading needs. */
 static void end_reading(struct join_side *s)
 {
     if (s->analysis)

@@ -17,7 +17,7 @@ void explain_join_line(struct explain_text *out, const struct explain_join_place
 /* Appends ,"join":{...}, the member of a packet's object. */
 void explain_join_member(struct explain_text *out, const struct explain_join_place *place);
 
-/* What it all adds up to: a few lines, which name the files; or an object of JSON in a line of its own. */
+/* Write the sums: as a few lines, which name the files, or as a JSON object in a line of its own. */
 void explain_join_sums(struct explain_text *out, const struct explain_join_summary *sums,
                        const char *const names[2]);
 void explain_join_sums_json(struct explain_text *out, const struct explain_join_summary *sums,

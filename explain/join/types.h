@@ -53,7 +53,7 @@ struct join_captured {
     bool is_twice;   /* the capture has it before, and saw it once more: it is left out */
 };
 
-/* The same packet in the other capture. */
+/* The match of a packet in the other capture. */
 struct join_match {
     uint32_t other;  /* its number, or that of the original of a copy; JOIN_NONE */
     uint8_t equal;   /* enum join_equal */

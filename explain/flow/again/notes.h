@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a sender's recovery learns from each packet. */
+/* The state of a sender's recovery, which each packet of the sender brings up to date. */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_NOTES_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_NOTES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What goes along: behind a packet that was sent again, PSN by PSN, up to new requests (ROCE-RC-42). */
+/* The run of a recovery: packets sent again PSN by PSN after the first, up to new requests (ROCE-RC-42). */
 #ifndef NORNIC_EXPLAIN_FLOW_AGAIN_RUN_H
 #define NORNIC_EXPLAIN_FLOW_AGAIN_RUN_H
 

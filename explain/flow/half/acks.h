@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the other end acknowledged. */
+/* The acknowledgements that the other end sent. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_ACKS_H
 #define NORNIC_EXPLAIN_FLOW_HALF_ACKS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one end asked: its PSNs, the message in progress, and how messages are counted. */
+/* The requests of one end: their PSNs, the message in progress, and the count of messages. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_ASKS_H
 #define NORNIC_EXPLAIN_FLOW_HALF_ASKS_H
 
@@ -37,7 +37,7 @@ struct explain_msn {
     uint32_t base;   /* the MSN before the first message that was seen */
 };
 
-/* The same base, as strict ACKs leave it: one of `msn` to `msn` + `room`. */
+/* The base as strict ACKs bound it: it is one of `msn` to `msn` + `room`. */
 struct explain_strict_msn {
     bool is_begun;
     uint32_t msn, room;

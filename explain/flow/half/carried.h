@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a direction carried, each byte once: the PSNs that brought their payload already. Requests and
- * answers to READs have PSNs of one space, so that one map serves both, whatever was lost, sent again,
- * copied or overtaken. */
+/* The bytes that a direction carried, each counted once, by the PSNs that brought a payload. Requests and
+ * answers to READs share one PSN space, so one map serves both. Loss, repeats, copies and reordering do not
+ * matter. */
 #ifndef NORNIC_EXPLAIN_FLOW_HALF_CARRIED_H
 #define NORNIC_EXPLAIN_FLOW_HALF_CARRIED_H
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is remembered of one direction of a flow: request packets by PSN.
+/* The history of one direction of a flow: request packets by PSN.
  *
- * A capture may hold a few flows of a million packets each, or a million flows of a packet each, and memory
- * is to do for both. So this is a ring, as are READs and answers, that begins with nothing and grows while
- * there is more to remember. Its cost is that of the packets that were seen, never that of the PSNs between
- * them, which a peer chooses. Chains hang on PSN mod size, so that packets in sequence, as nearly all are,
- * have a chain each. */
+ * A capture may hold a few flows of a million packets each, or a million flows of one packet each. Memory
+ * has to do for both. So the history is a ring that begins empty and grows with the packets, as the rings of
+ * READs and answers do. Its cost is that of the packets that were seen. The PSNs between them cost nothing,
+ * since a peer chooses them. Chains hang on PSN mod size, so packets in sequence have a chain each. */
 #include "explain/flow/half/history.h"
 
 #include <stdlib.h>

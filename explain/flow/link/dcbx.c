@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port says of itself in LLDP, as far as RDMA depends on it: which priorities are lossless, and which
- * one RoCE is told to use. */
+/* The LLDP of a port, as far as RDMA depends on it: the lossless priorities, and the priority that RoCE is
+ * told to use. */
 #include "explain/flow/link/dcbx.h"
 
 #include "explain/meaning/words.h"
@@ -8,7 +8,7 @@
 #include "net/wire/lldp.h"
 #include "roce/wire.h"
 
-/* What was gathered from the frame's TLVs. */
+/* The findings in the frame's TLVs. */
 struct dcbx {
     bool has_pfc;
     uint8_t lossless; /* bit N: priority N */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port says of itself in LLDP. */
+/* The statements of a port about itself in LLDP. */
 #ifndef NORNIC_EXPLAIN_FLOW_LINK_DCBX_H
 #define NORNIC_EXPLAIN_FLOW_LINK_DCBX_H
 

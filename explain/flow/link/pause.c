@@ -127,9 +127,9 @@ void explain_pause_take(struct explain_pauses *all, const struct explain_packet 
 
 /* --- the flows --- */
 
-/* What a link sees of a packet: who sends it to whom, outside of all tunnels, and in which class. The class
- * is the priority of a tag, or, as most switches are set up that trust the DSCP, the DSCP's upper three
- * bits. */
+/* A packet as a link sees it: sender and receiver outside of all tunnels, and the class. The class is the
+ * priority of a tag. Without a tag it is the upper three bits of the DSCP, as in most switches that trust
+ * the DSCP. */
 struct link_view {
     struct nornic_mac src, dst;
     uint8_t class;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a capture was taken, seen from a flow. Inside explain/flow/ and for explain/analysis.c. */
+/* The place of a capture on the way of a flow. Inside explain/flow/ and for explain/analysis.c. */
 #ifndef NORNIC_EXPLAIN_FLOW_PAIR_PLACE_H
 #define NORNIC_EXPLAIN_FLOW_PAIR_PLACE_H
 
@@ -9,7 +9,7 @@
 void explain_note_lost_before(struct explain_pair *pair, unsigned direction);
 /* The clocks of the two directions of the pair were seen to differ by so much or more. */
 void explain_pair_skewed(struct explain_pair *pair, uint64_t skew_ns);
-/* What is known of the flow as a whole goes into what the public sees of it. */
+/* Copies the facts about the whole flow into `pair->shown`. */
 void explain_pair_conclude(struct explain_pair *pair);
 
 #endif

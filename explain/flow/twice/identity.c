@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* By what a packet is known again: all that no hop changes. TTL, traffic class and checksum of the network
- * header, the UDP checksum, which a host may leave to its card, and the congestion bits of the BTH are left
- * out (ROCE-ICRC-4: the ICRC leaves out the same). The ICRC stands for the data, where it is good. */
+/* The identity of a packet: all bytes that no hop changes. It leaves out TTL, traffic class and checksum of
+ * the network header, the UDP checksum, which a host may leave to its card, and the congestion bits of the
+ * BTH (ROCE-ICRC-4: the ICRC leaves out the same). A good ICRC stands for the data. */
 #include "explain/flow/twice/identity.h"
 
 #include "base/base.h"

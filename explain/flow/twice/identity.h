@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tells a packet from all others, and where on its way it was captured. */
+/* The identity of a packet, and the place on its way at which it was captured. */
 #ifndef NORNIC_EXPLAIN_FLOW_TWICE_IDENTITY_H
 #define NORNIC_EXPLAIN_FLOW_TWICE_IDENTITY_H
 
@@ -7,7 +7,7 @@
 
 #define EXPLAIN_NO_VLAN UINT16_MAX
 
-/* Where a packet was seen. */
+/* The place at which a packet was captured. */
 struct explain_view {
     uint32_t hash; /* of all of it */
     uint32_t interface;
@@ -15,7 +15,7 @@ struct explain_view {
     uint8_t link, hops_left;
 };
 
-/* What a packet is, apart from where it was seen. */
+/* The identity of a packet, at whatever place it was captured. */
 struct explain_identity {
     uint64_t digest;
     uint64_t way, back; /* keys */

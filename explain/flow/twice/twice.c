@@ -318,7 +318,7 @@ static bool may_be_changed(const struct explain_twice *t, enum verdict verdict, 
     return verdict == ELSEWHERE && again != EXPLAIN_CAUSE_NONE && share_before(t, seq).elsewhere == 0;
 }
 
-/* What its sender did if these bytes were sent twice; NONE: it does not do so. */
+/* Returns the cause if the sender sent these bytes twice; NONE: this sender does not do so. */
 static enum explain_cause if_sent(const struct way *w, const struct explain_packet *p,
                                   const struct explain_identity *id)
 {
@@ -388,7 +388,7 @@ static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, enu
     }
 }
 
-/* What was not decided before is once all packets turn out to come twice. */
+/* Counts a packet. An undecided packet is decided when all packets turn out to come twice. */
 static void add_up(struct explain_twice *t, enum verdict verdict, const struct explain_seen *s,
                    const struct explain_packet *p)
 {

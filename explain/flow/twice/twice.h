@@ -13,7 +13,7 @@
 
 struct explain_twice;
 
-/* By what a packet is known that the capture holds twice. */
+/* The way to recognise a packet that the capture holds twice. */
 enum explain_copies {
     EXPLAIN_COPIES_BY_TIME,  /* by its bytes, its place, and how soon it comes */
     EXPLAIN_COPIES_BY_BYTES, /* by its bytes and its place, at whatever time it comes */
@@ -32,10 +32,10 @@ void explain_twice_destroy(struct explain_twice *twice);
  * the network made: the caller finds out, and says by explain_twice_learn() what flow it is of. */
 bool explain_twice_take(struct explain_twice *twice, const struct explain_packet *packet,
                         struct explain_meaning *meaning);
-/* What came out of the packet that explain_twice_take() has just returned false for. */
+/* Learns the outcome of the packet for which explain_twice_take() has just returned false. */
 void explain_twice_learn(struct explain_twice *twice, const struct explain_meaning *meaning);
 
-/* What it adds up to so far; valid until `twice` is destroyed. */
+/* Returns the sums so far; valid until `twice` is destroyed. */
 const struct explain_seen_twice *explain_twice_sum(const struct explain_twice *twice);
 
 #endif

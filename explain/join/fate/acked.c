@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the receiver of TCP tells of segments that its capture lacks, or lacks a part of. It acknowledges all
- * bytes up to the first that is missing. An acknowledgement of the segment's last byte, before all of its
- * bytes are there, says that the rest came, and the capture missed it. Of several that had these bytes one
- * came, then, and it is not told which. An acknowledgement that ends at its first byte, after segments that
- * left later have come, says that it did not come. Segments in doubt wait, stream by stream, while the
- * packets of the receiver's capture are read in their order. */
+/* The fate of TCP segments that the receiver's capture lacks, wholly or in part, by the receiver's
+ * acknowledgements. A receiver acknowledges all bytes up to the first that is missing. An acknowledgement of
+ * the segment's last byte, before all of its bytes are there, shows that the rest came, and that the capture
+ * missed it. Of several segments with these bytes one came; the acknowledgement does not tell them apart. An
+ * acknowledgement that ends at the segment's first byte, after later segments have come, shows that the
+ * segment did not come. Segments in doubt wait, stream by stream, while the packets of the receiver's capture
+ * are read in their order. */
 #include "explain/join/fate/acked.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of each packet. Its key is a hash of what no router changes: addresses, length,
- * identification, the BTH but for its congestion bits. The ICRC covers all of it and the data besides, but
- * is not in captures that were cut, so that it is kept apart. */
+/* The digest of each packet. Its key is a hash of the bytes that no router changes: addresses, length,
+ * identification, the BTH but for its congestion bits. The ICRC covers these bytes and the data, but a
+ * capture that was cut lacks it. So the ICRC is kept apart. */
 #include "explain/join/keep/digest.h"
 
 #include <errno.h>
@@ -142,8 +142,8 @@ void join_learn(struct explain_join *j)
     join_learn_segments(j);
 }
 
-/* Where the analysis cannot tell who made a copy, as the network or the capture may have, its finding has no
- * candidates: of one that its sender may have sent, they are named. */
+/* Returns how often this capture saw the packet. A copy by the network or by the capture has a finding
+ * without candidates. A copy that its sender may have sent has a finding that names them. */
 static enum join_seen seen_of(const struct explain_meaning *m)
 {
     const struct explain_why *why = m->is_copy && m->remark_count ? &m->remarks[0].why : NULL;

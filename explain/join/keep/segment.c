@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of segments of TCP. iWARP looks like any TCP, and often shows what it is later than it
- * begins; so those of all connections are kept while the captures are read, and at the end those of iWARP
- * stay, from their SYN on, if either capture shows that they are. */
+/* TCP segments. iWARP looks like any TCP, and often shows itself later than it begins. So the segments of all
+ * connections are kept while the captures are read. At the end the segments of an iWARP connection stay, from
+ * its SYN on, if either capture shows that it is iWARP. */
 #include "explain/join/keep/segment.h"
 
 #include <assert.h>
@@ -133,7 +133,7 @@ static bool drop_segments(const struct explain_join *j, struct join_side *s)
     return has_dropped;
 }
 
-/* And of those connections. */
+/* Lets go of the connections that are no iWARP, and numbers the others anew. 0 or -ENOMEM. */
 static int drop_conns(struct explain_join *j)
 {
     uint32_t *now = calloc((size_t)j->conn_count + 1, sizeof *now), kept = 0;

@@ -92,7 +92,7 @@ static bool is_over(const struct doubling *d, const struct head *h)
     return h->time_ns + d->most_ns > d->j->side[d->side].last_ns;
 }
 
-/* What is left over though all come again is another sight as well, if it comes about as late. */
+/* Pairs the heads that are left over, if they come about as late as the others. Returns how many remain. */
 static uint32_t pair_rest(struct doubling *d, uint32_t count)
 {
     uint32_t kept = 0;

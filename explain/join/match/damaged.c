@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A packet that came damaged is found among those that are missing by what the damage left: a few bits
- * seldom hit both its ICRC and its transport header. What cannot be found leaves some doubt over what was
- * sent at that time. */
+/* A packet that came damaged is found among the missing packets by its intact parts: a few wrong bits seldom
+ * hit both the ICRC and the transport header. A damaged packet that is not found leaves some doubt over the
+ * packets sent at that time. */
 #include "explain/join/match/damaged.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int by_time(const void *a, const void *b)
     return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* What left from the end of `side` and was not found at the other. */
+/* Lists the packets that left from the end of `side` and were not found at the other end. */
 static bool list_missing(const struct explain_join *j, unsigned side, struct all_missing *m)
 {
     const struct join_side *s = &j->side[side];
@@ -87,7 +87,7 @@ static uint32_t most_like(const struct explain_join *j, unsigned from, const str
     return best;
 }
 
-/* What might have come damaged beyond recognition. */
+/* Marks the packets that might have come as `came`, damaged beyond recognition. */
 static void doubt(struct explain_join *j, unsigned from, const struct all_missing *m,
                   const struct join_packet *came)
 {

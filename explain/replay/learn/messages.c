@@ -11,7 +11,7 @@
 #include "explain/replay/tape.h"
 #include "roce/psn.h"
 
-/* Where the packets of each PSN from sq_psn on lie: tape index + 1. */
+/* The places on the tape of the packets of each PSN from sq_psn on: tape index + 1. */
 struct psn_table {
     size_t *at;
     uint32_t count;
@@ -69,7 +69,7 @@ static enum nornic_wr_opcode atomic_opcode(const struct roce_pkt *pkt)
     return add ? NORNIC_WR_ATOMIC_FETCH_AND_ADD : NORNIC_WR_ATOMIC_CMP_AND_SWP;
 }
 
-/* What the first packet of a message says. */
+/* Reads the first packet of a message. */
 static void take_first(struct explain_message *m, const struct roce_pkt *pkt)
 {
     uint32_t flags = pkt->op->flags;
