@@ -223,7 +223,7 @@ deps: ## install the Debian packages that a build needs (as root)
 	@test/tools/deps.sh build
 
 # programs of the verbs ABI, which know nothing of nornic: linked with the two libraries as any other is
-VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,crowd hostile open_by_name unload)
+VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,crowd hostile memory open_by_name unload)
 $(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/%.o | verbs
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1

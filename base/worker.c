@@ -9,6 +9,8 @@ int worker_start(pthread_t *worker, void *(*run)(void *arg), void *arg)
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* base/guard.h */
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int err = pthread_create(worker, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

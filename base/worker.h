@@ -10,7 +10,8 @@
  * time slice. */
 #define WORKER_SPIN_NS 20000u
 
-/* Starts `run(arg)`. Signals are for the application's threads: all are blocked in it. 0 or -errno. */
+/* Starts `run(arg)`. Signals are for the application's threads: all are blocked in it, but for those of its own
+ * faults. 0 or -errno. */
 int worker_start(pthread_t *worker, void *(*run)(void *arg), void *arg);
 
 /* To be called by it first: its name (at most 15 characters), and timers to the microsecond instead of the

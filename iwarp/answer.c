@@ -8,6 +8,7 @@
 #include "iwarp/atomic.h"
 #include "iwarp/emit.h"
 #include "iwarp/ring.h"
+#include "rdma/memory/access.h"
 
 #define ATOMIC_BYTES 8
 
@@ -62,6 +63,29 @@ static uint64_t *reach_atomic(const struct iwarp_qp *qp, const struct iwarp_atom
     return (uint64_t *)(void *)at;
 }
 
+struct atomic_access {
+    uint64_t *at;
+    const struct iwarp_atomic_req *req;
+    uint64_t original;
+};
+
+static void execute(void *arg)
+{
+    struct atomic_access *a = arg;
+    a->original = iwarp_atomic_execute(a->at, a->req);
+}
+
+/* Carries out an atomic that was checked. Returns IWARP_TERM_NONE, or the error: the memory is gone. */
+static uint16_t execute_atomic(struct iwarp_qp *qp, uint64_t *at, struct iwarp_owed *owed)
+{
+    struct atomic_access a = {.at = at, .req = &owed->atomic};
+    if (!rdma_access(qp->base.domain, at, ATOMIC_BYTES, execute, &a))
+        return iwarp_fault_of_request(RDMA_FAULT_ACCESS);
+    owed->original = a.original;
+    owed->is_executed = true;
+    return IWARP_TERM_NONE;
+}
+
 uint16_t iwarp_take_atomic_request(struct iwarp_qp *qp, const struct iwarp_ulpdu *ulpdu)
 {
     struct iwarp_atomic_req req;
@@ -77,11 +101,7 @@ uint16_t iwarp_take_atomic_request(struct iwarp_qp *qp, const struct iwarp_ulpdu
     bool is_first = iwarp_ring_count(&qp->sink.owed_at) == 0;
     struct iwarp_owed *owed = owe(qp, ulpdu, true);
     owed->atomic = req;
-    if (is_first) { /* IWARP-ATOM-05, -07: in order, once */
-        owed->original = iwarp_atomic_execute(at, &req);
-        owed->is_executed = true;
-    }
-    return IWARP_TERM_NONE;
+    return is_first ? execute_atomic(qp, at, owed) : IWARP_TERM_NONE; /* IWARP-ATOM-05, -07: in order, once */
 }
 
 /* The stream ends because of a request that was taken. */
@@ -121,7 +141,10 @@ static bool emit_read_response(struct iwarp_qp *qp, struct iwarp_owed *owed)
     }
     const uint8_t *end = iwarp_put_tagged(head, IWARP_OP_READ_RESPONSE, n == left, req->sink_stag,
                                           req->sink_to + owed->done_bytes);
-    iwarp_emit(qp, head, end, &payload, n ? 1 : 0);
+    if (!iwarp_emit(qp, head, end, &payload, n ? 1 : 0)) {
+        fail_read(qp, owed, iwarp_fault_of_request(RDMA_FAULT_ACCESS));
+        return false;
+    }
     owed->done_bytes += n;
     if (n == left)
         qp->sink.owed_at.head++;
@@ -135,11 +158,12 @@ static bool emit_atomic_response(struct iwarp_qp *qp, struct iwarp_owed *owed)
     if (!owed->is_executed) {
         uint16_t code;
         uint64_t *at = reach_atomic(qp, &owed->atomic, &code);
-        if (!at) {
+        if (at)
+            code = execute_atomic(qp, at, owed);
+        if (!at || code != IWARP_TERM_NONE) {
             fail(qp, owed->ddp, sizeof owed->ddp + IWARP_ATOMIC_REQ_BYTES, code);
             return false;
         }
-        owed->original = iwarp_atomic_execute(at, &owed->atomic);
     }
     const struct iwarp_atomic_rsp rsp = {owed->atomic.request_id, owed->original};
     const struct iwarp_untagged ddp = {.qn = IWARP_QN_ATOMIC_RSP,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "iwarp/emit.h"
 
+#include "rdma/memory/access.h"
+
 static uint8_t *put_ctrl(uint8_t *p, enum iwarp_op op, bool is_last)
 {
     const struct iwarp_ctrl ctrl = {
@@ -32,17 +34,32 @@ static uint32_t sum(const struct iwarp_piece *pieces, uint32_t piece_count)
     return bytes;
 }
 
-void iwarp_emit(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
+/* Adds the payload; false: it cannot be read. */
+static bool add_payload(struct iwarp_qp *qp, const struct iwarp_piece *payload, uint32_t piece_count)
+{
+    for (uint32_t i = 0; i < piece_count; i++)
+        if (!qp->session.has_crc)
+            iwarp_fpdu_tx_refer(&qp->tx, payload[i].bytes, payload[i].len_bytes);
+        else if (!iwarp_fpdu_tx_load(&qp->tx, payload[i].bytes, payload[i].len_bytes))
+            return false;
+    return true;
+}
+
+bool iwarp_emit(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
                 const struct iwarp_piece *payload, uint32_t piece_count)
 {
-    uint32_t before = qp->tx.batch_bytes, head_bytes = (uint32_t)(head_end - head);
+    const struct iwarp_fpdu_tx_mark begin = iwarp_fpdu_tx_mark(&qp->tx);
+    uint32_t head_bytes = (uint32_t)(head_end - head);
     iwarp_fpdu_tx_begin(&qp->tx, head_bytes + sum(payload, piece_count));
     iwarp_fpdu_tx_copy(&qp->tx, head, head_bytes);
-    for (uint32_t i = 0; i < piece_count; i++)
-        (qp->session.has_crc ? iwarp_fpdu_tx_copy : iwarp_fpdu_tx_refer)(&qp->tx, payload[i].bytes,
-                                                                         payload[i].len_bytes);
+    if (!add_payload(qp, payload, piece_count)) {
+        iwarp_fpdu_tx_rewind(&qp->tx, &begin);
+        rdma_note_fault(qp->base.domain);
+        return false;
+    }
     iwarp_fpdu_tx_end(&qp->tx);
-    qp->source.made_bytes += qp->tx.batch_bytes - before;
+    qp->source.made_bytes += qp->tx.batch_bytes - begin.batch_bytes;
+    return true;
 }
 
 bool iwarp_has_room(const struct iwarp_qp *qp)

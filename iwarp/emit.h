@@ -18,8 +18,8 @@ uint8_t *iwarp_put_untagged(uint8_t *p, enum iwarp_op op, bool is_last, const st
  * the program may change the payload while it is sent, or another peer, who writes to it, and the octets that
  * went out would not be those that were summed. That would end the stream, where an adapter only sends the
  * one value or the other (IWARP-ORD-08). Without a CRC payload is referred to until iwarp_qp_sent(). There is
- * room: iwarp_has_room(). */
-void iwarp_emit(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
+ * room: iwarp_has_room(). Returns false when the payload cannot be read: nothing has changed then. */
+bool iwarp_emit(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
                 const struct iwarp_piece *payload, uint32_t piece_count);
 
 /* Whether another segment of any kind fits the batch. */

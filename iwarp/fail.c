@@ -184,6 +184,12 @@ static void complete_before(struct iwarp_qp *qp, uint32_t wqe)
     }
 }
 
+void iwarp_fail_untaken(struct iwarp_qp *qp, enum nornic_wc_status status)
+{
+    complete_before(qp, qp->source.taken);
+    rdma_sq_complete(&qp->base, status);
+}
+
 void iwarp_fail_request(struct iwarp_qp *qp, uint32_t wqe, enum nornic_wc_status status, uint16_t code,
                         const struct iwarp_ulpdu *segment)
 {

@@ -26,6 +26,10 @@ void iwarp_terminate(struct iwarp_qp *qp, uint16_t code, const struct iwarp_ulpd
 void iwarp_fail_request(struct iwarp_qp *qp, uint32_t wqe, enum nornic_wc_status status, uint16_t code,
                         const struct iwarp_ulpdu *segment);
 
+/* Completes the oldest request of which TCP has not taken all with `status`, and those before it as
+ * iwarp_fail_request() does. There is such a request. */
+void iwarp_fail_untaken(struct iwarp_qp *qp, enum nornic_wc_status status);
+
 /* The stream is over, without a word to the peer. */
 void iwarp_drop(struct iwarp_qp *qp, enum iwarp_tcp tcp);
 

@@ -11,6 +11,7 @@
 #include "iwarp/ring.h"
 #include "iwarp/sink.h"
 #include "iwarp/wire/size.h"
+#include "rdma/memory/access.h"
 
 #define DEFAULT_EMSS_BYTES 536u /* of a TCP that has said nothing */
 
@@ -403,7 +404,10 @@ void iwarp_qp_sent(struct iwarp_qp *qp, size_t len_bytes, uint64_t now_ns)
     }
     if (!qp->mulpdu_bytes || qp->state == IWARP_QP_ERROR)
         return;
-    iwarp_fpdu_tx_sent(&qp->tx, len_bytes);
+    if (!iwarp_fpdu_tx_sent(&qp->tx, len_bytes)) {
+        iwarp_qp_unreadable(qp);
+        return;
+    }
     expect_word(qp, len_bytes, now_ns);
     if (qp->state == IWARP_QP_CLOSING && len_bytes)
         qp->deadline_ns = now_ns + IWARP_CLOSE_WAIT_NS; /* it moves */
@@ -428,6 +432,14 @@ void iwarp_qp_lost(struct iwarp_qp *qp)
     iwarp_drop(qp, IWARP_TCP_RESET);
     if (was_open)
         rdma_qp_event(&qp->base, NORNIC_EVENT_QP_FATAL);
+}
+
+void iwarp_qp_unreadable(struct iwarp_qp *qp)
+{
+    rdma_note_fault(qp->base.domain);
+    if (qp->state == IWARP_QP_RTS && (qp->source.taken != qp->base.sq.cur || qp->source.offset))
+        iwarp_fail_untaken(qp, NORNIC_WC_LOC_PROT_ERR);
+    iwarp_qp_lost(qp);
 }
 
 /* Nothing is asked of the peer that it could no longer answer, and nothing that it said is half. */

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "iwarp/emit.h"
 #include "iwarp/ring.h"
+#include "rdma/memory/access.h"
 #include "rdma/queue/local_ops.h"
 
 #define RTR_STAG 1u /* IWARP-ECE-08: not 0 */
@@ -59,11 +60,10 @@ static bool emit_data(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *h
 {
     struct iwarp_piece pieces[NORNIC_MAX_SGE + 1];
     uint32_t count = gather(qp, len_bytes, pieces);
-    if (count == UINT32_MAX) {
+    if (count == UINT32_MAX || !iwarp_emit(qp, head, head_end, pieces, count)) {
         iwarp_fail_request(qp, qp->base.sq.cur, NORNIC_WC_LOC_PROT_ERR, IWARP_TERM_RDMAP_LOCAL, NULL);
         return false;
     }
-    iwarp_emit(qp, head, head_end, pieces, count);
     qp->source.offset += len_bytes;
     qp->source.is_amid_message = !is_last;
     return true;
@@ -312,14 +312,12 @@ static void answered(struct iwarp_qp *qp, const struct iwarp_asked *asked)
 }
 
 /* Payload of a Response into the sink that was named, which must still be writable here (IWARP-AMB-05). */
-static bool place(const struct iwarp_qp *qp, const struct iwarp_asked *asked, const uint8_t *from,
+static bool place(struct iwarp_qp *qp, const struct iwarp_asked *asked, const uint8_t *from,
                   uint32_t len_bytes)
 {
     const struct nornic_sge sink = {asked->sink_to, asked->size, asked->sink_stag};
     uint8_t *to = rdma_sge_local(qp->base.domain, qp->base.pd, &sink, true);
-    if (to)
-        memcpy(to + asked->done_bytes, from, len_bytes);
-    return to;
+    return to && rdma_store(qp->base.domain, to + asked->done_bytes, from, len_bytes);
 }
 
 /* IWARP-RDMAP-14: exactly what was asked for. Nothing is looked at where nothing is placed (IWARP-DDP-08). */

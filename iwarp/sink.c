@@ -8,6 +8,7 @@
 #include "iwarp/wire/opcode.h"
 #include "iwarp/request.h"
 #include "iwarp/term_rx.h"
+#include "rdma/memory/access.h"
 
 struct segment {
     const struct iwarp_ulpdu *ulpdu;
@@ -113,7 +114,8 @@ static uint16_t take_write(struct iwarp_qp *qp, const struct segment *s)
             return iwarp_fault_of_tagged(rdma_mr_remote_fault(base->domain, base->pd, base->qpn, ddp.stag,
                                                               ddp.to, s->payload_bytes,
                                                               NORNIC_ACCESS_REMOTE_WRITE));
-        memcpy(to, s->payload, s->payload_bytes);
+        if (!rdma_store(base->domain, to, s->payload, s->payload_bytes))
+            return iwarp_fault_of_tagged(RDMA_FAULT_ACCESS);
     }
     sink->write_bytes = (sink->is_in_write ? sink->write_bytes : 0) + s->payload_bytes;
     sink->is_in_write = !s->ctrl.l;

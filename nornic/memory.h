@@ -31,8 +31,11 @@ int nornic_pd_destroy(struct nornic_pd *pd);
 
 /* Registers `len_bytes` at `addr` with the rights `access` (enum nornic_access; local read is implicit).
  * Peers name its first byte by nornic_mr_remote_addr(), which is `addr` as a number, or 0 with
- * ZERO_BASED. The memory stays the caller's and outlives the region. 0; -EINVAL (rights: ROCE-MR-1; a
- * range that wraps; no address); -ENOSPC (as many as the device has); -ENOMEM. */
+ * ZERO_BASED. The memory stays the caller's and should outlive the region. Its pages are made present, as an
+ * adapter's driver pins them, unless ON_DEMAND says that it may come and go. An access to memory that is gone, or
+ * has lost its rights, is an error of the work request (LOC_PROT_ERR, or REM_ACCESS_ERR at the peer) and never a
+ * signal. 0; -EFAULT (memory that is not mapped, or not for that access); -EINVAL (rights: ROCE-MR-1; a range that
+ * wraps; no address); -ENOSPC (as many as the device has); -ENOMEM. */
 int nornic_mr_reg(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint32_t access,
                   struct nornic_mr **out);
 
@@ -41,8 +44,8 @@ int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uin
                        struct nornic_mr **out);
 
 /* Whether memory of this process is mapped, for reading or, with `write`, for writing; makes its pages
- * present, as if that had been done. 0; -EFAULT: it is not; -EOPNOTSUPP: the kernel cannot say, before
- * Linux 5.14 or of memory that is a device's. */
+ * present, as if that had been done. 0; -EFAULT: it is not, or is a device's; -EOPNOTSUPP: the kernel cannot
+ * say, before Linux 5.14. */
 int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write);
 
 /* Registers the whole address space of the process, with whatever is mapped there when a work request or a
@@ -53,7 +56,7 @@ int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write);
 int nornic_mr_reg_all(struct nornic_pd *pd, uint32_t access, struct nornic_mr **out);
 
 /* Registers it anew under the keys that it has: for other memory, by another remote address, with other
- * rights, in another domain of the device; all of them as they are to be from now on. 0; -EINVAL (as
+ * rights, in another domain of the device; all of them as they are to be from now on. 0; -EFAULT; -EINVAL (as
  * nornic_mr_reg_iova(); a region for fast registration or of all memory) or -EBUSY: windows are bound to
  * it. */
 int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,

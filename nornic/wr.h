@@ -17,6 +17,7 @@ enum nornic_access {
     NORNIC_ACCESS_REMOTE_ATOMIC = 8,
     NORNIC_ACCESS_MW_BIND = 16, /* windows may be bound to the region */
     NORNIC_ACCESS_ZERO_BASED = 32,
+    NORNIC_ACCESS_ON_DEMAND = 64, /* the memory may come and go: it is checked when it is accessed */
 };
 
 /* Values of the verbs ABI. Type 1: belongs to a PD; a bind replaces the one before, with a key that the

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "host/api/api.h"
+#include "host/dev/fault.h"
 
 /* --- protection domains --- */
 
@@ -48,7 +49,9 @@ struct wanted {
     bool is_all; /* the whole address space */
 };
 
-/* Makes the pages of a range present, for reading or for writing. 0 or an errno value. */
+/* Makes the pages of a range present, for reading or for writing. 0 or an errno value: ENOMEM, it is not mapped;
+ * EINVAL, it lacks the right, it is memory of a device, or the kernel does not know the call (before Linux 5.14);
+ * EFAULT, it lies behind the end of its file; EHWPOISON. */
 static int populate(const void *addr, uint64_t len_bytes, bool write)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -57,14 +60,29 @@ static int populate(const void *addr, uint64_t len_bytes, bool write)
     return madvise((void *)start, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ? 0 : errno;
 }
 
+/* Whether the kernel knows the call: memory that is there for certain tells. */
+static bool can_populate(void)
+{
+    char byte = 0;
+    return populate(&byte, sizeof byte, true) == 0;
+}
+
 int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write)
 {
-    int err = populate(addr, len_bytes, write);
-    if (err == EINVAL && write && populate(addr, len_bytes, false) == 0)
-        return -EFAULT; /* it may only be read */
-    if (err == ENOMEM || err == EFAULT)
-        return -EFAULT;
-    return err ? -EOPNOTSUPP : 0;
+    if (populate(addr, len_bytes, write) == 0)
+        return 0;
+    return can_populate() ? -EFAULT : -EOPNOTSUPP;
+}
+
+/* Checks the memory of a region that is about to be registered. Returns 0 or -EFAULT. Memory that is registered on
+ * demand is checked when it is accessed, by the guard; so is all memory where the kernel does not say. The engine
+ * refuses a range that wraps. */
+static int check_memory(const void *addr, uint64_t len_bytes, uint32_t access)
+{
+    bool wraps = len_bytes > UINTPTR_MAX - (uintptr_t)addr;
+    if (access & NORNIC_ACCESS_ON_DEMAND || len_bytes == 0 || wraps)
+        return 0;
+    return nornic_memory_check(addr, len_bytes, access & NORNIC_ACCESS_LOCAL_WRITE) == -EFAULT ? -EFAULT : 0;
 }
 
 static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
@@ -74,22 +92,33 @@ static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
 
 static int reg(struct rdma_pd *pd, const struct wanted *w, struct rdma_mr **out)
 {
+    const uint32_t rights = w->access & ~(uint32_t)NORNIC_ACCESS_ON_DEMAND;
     if (w->max_bytes)
         return rdma_mr_alloc_fast(pd, w->max_bytes, out);
     if (w->is_all)
-        return rdma_mr_reg_all(pd, w->access, is_memory, out);
-    return w->has_iova ? rdma_mr_reg_iova(pd, w->addr, w->len_bytes, w->iova, w->access, out)
-                       : rdma_mr_reg(pd, w->addr, w->len_bytes, w->access, out);
+        return rdma_mr_reg_all(pd, rights, is_memory, out);
+    return w->has_iova ? rdma_mr_reg_iova(pd, w->addr, w->len_bytes, w->iova, rights, out)
+                       : rdma_mr_reg(pd, w->addr, w->len_bytes, rights, out);
+}
+
+/* Whether what is wanted names memory now: a fast region and all memory do not. */
+static bool names_memory(const struct wanted *w)
+{
+    return !w->max_bytes && !w->is_all;
 }
 
 static int create_mr(struct nornic_pd *pd, const struct wanted *wanted, struct nornic_mr **out)
 {
+    host_fault_install();
+    int err = names_memory(wanted) ? check_memory(wanted->addr, wanted->len_bytes, wanted->access) : 0;
+    if (err)
+        return err;
     struct nornic_mr *mr = host_api_new(pd->dev, HOST_API_MR, sizeof *mr);
     if (!mr)
         return -ENOMEM;
     mr->dev = pd->dev;
     host_dev_lock(pd->dev->host);
-    int err = reg(pd->engine, wanted, &mr->engine);
+    err = reg(pd->engine, wanted, &mr->engine);
     if (!err) {
         mr->lkey = mr->engine->lkey;
         mr->rkey = mr->engine->rkey;
@@ -132,8 +161,13 @@ int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint
 {
     if (pd->dev != mr->dev)
         return -EINVAL;
+    host_fault_install();
+    int err = check_memory(addr, len_bytes, access);
+    if (err)
+        return err;
     host_dev_lock(mr->dev->host);
-    int err = rdma_mr_change(mr->engine, pd->engine, addr, len_bytes, iova, access);
+    err = rdma_mr_change(mr->engine, pd->engine, addr, len_bytes, iova,
+                         access & ~(uint32_t)NORNIC_ACCESS_ON_DEMAND);
     if (!err) {
         mr->remote_addr = iova;
         mr->len_bytes = len_bytes;

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "host/dev/fault.h"
 #include "host/transport.h"
 
 /* --- life --- */
@@ -20,6 +21,7 @@ struct host_dev *host_dev_new(const struct host_transport *transport, int *err)
     *err = -ENOMEM;
     if (!dev)
         return NULL;
+    host_fault_install();
     dev->transport = transport;
     dev->drive = transport->drive;
     dev->planned_ns = NET_TIME_NONE;

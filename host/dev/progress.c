@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress belongs to one lock, not to one thread (contract 3): its holder moves frames both ways and fires
  * the timers. */
+#include "host/dev/fault.h"
 #include "host/dev/dev.h"
 
 /* All of a round but the sending. Returns whether anything was done. */
@@ -18,6 +19,7 @@ static uint64_t begin_round(struct host_dev *dev)
     host_dev_consume_doorbell(dev);
     dev->is_tx_blocked = false;
     dev->has_left = false;
+    host_fault_admit();
     return host_now_ns();
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/guard.h"
 #include "host/dev/clock.h"
 #include "net/kernel/sockaddr.h"
 
@@ -387,15 +388,16 @@ static size_t sum(const struct iwarp_piece *pieces, uint32_t piece_count)
     return bytes;
 }
 
-/* The pieces of a short message take the kernel longer than its octets. */
-static struct iovec put_together(uint8_t *whole, const struct iwarp_piece *pieces, uint32_t piece_count)
+/* Copies the pieces of a short message to `whole`: they take the kernel longer than its octets. Returns false
+ * when a piece cannot be read. */
+static bool put_together(uint8_t *whole, const struct iwarp_piece *pieces, uint32_t piece_count)
 {
-    size_t len_bytes = 0;
     for (uint32_t i = 0; i < piece_count; i++) {
-        memcpy(whole + len_bytes, pieces[i].bytes, pieces[i].len_bytes);
-        len_bytes += pieces[i].len_bytes;
+        if (!guard_copy_from(whole, pieces[i].bytes, pieces[i].len_bytes))
+            return false;
+        whole += pieces[i].len_bytes;
     }
-    return (struct iovec){.iov_base = whole, .iov_len = len_bytes};
+    return true;
 }
 
 /* Returns how much TCP took, or -errno. */
@@ -404,8 +406,11 @@ static ssize_t write_pieces(struct host_iw_conn *conn, const struct iwarp_piece 
     struct iovec iov[IWARP_BATCH_PIECES];
     uint8_t whole[SHORT_BYTES];
     assert(piece_count <= array_len(iov));
-    if (sum(pieces, piece_count) <= sizeof whole) {
-        iov[0] = put_together(whole, pieces, piece_count);
+    size_t len_bytes = sum(pieces, piece_count);
+    if (len_bytes <= sizeof whole) {
+        if (!put_together(whole, pieces, piece_count))
+            return -EFAULT; /* as sendmsg() has it */
+        iov[0] = (struct iovec){.iov_base = whole, .iov_len = len_bytes};
         piece_count = 1;
     } else {
         for (uint32_t i = 0; i < piece_count; i++)

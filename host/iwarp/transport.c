@@ -75,6 +75,7 @@ static void visit_counters(const struct host_dev *dev, host_visit_counter *visit
 #define VISIT_COUNTER_(name) visit(ctx, #name, dev->iw->counters.name);
     HOST_IW_COUNTERS(VISIT_COUNTER_)
 #undef VISIT_COUNTER_
+    visit(ctx, "memory_faults", rdma_domain_faults(dev->iw->domain));
 }
 
 static int set_port(struct host_dev *dev, bool is_up)

@@ -60,6 +60,7 @@ static void visit_counters(const struct host_dev *dev, host_visit_counter *visit
 #define VISIT_PORT_COUNTER_(name) visit(ctx, "port_" #name, dev->port->counters.name);
     NET_PORT_COUNTERS(VISIT_PORT_COUNTER_)
 #undef VISIT_PORT_COUNTER_
+    visit(ctx, "memory_faults", rdma_domain_faults(roce_dev_domain(dev->engine)));
 }
 
 static int set_port(struct host_dev *dev, bool is_up)

@@ -2,7 +2,9 @@
 #include "iwarp/wire/fpdu_tx.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "base/guard.h"
 #include "iwarp/wire/crc.h"
 #include "iwarp/wire/size.h"
 
@@ -61,13 +63,34 @@ static void push(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_by
     tx->position = (tx->position + len_bytes) % IWARP_MARKER_INTERVAL;
 }
 
-static void push_copy(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+static bool push_reference(struct iwarp_fpdu_tx *tx, const uint8_t *memory, uint32_t len_bytes)
+{
+    push(tx, memory, len_bytes);
+    return true;
+}
+
+/* Returns the place of `len_bytes` in the scratch buffer. */
+static uint8_t *take_scratch(struct iwarp_fpdu_tx *tx, uint32_t len_bytes)
 {
     uint8_t *to = tx->scratch + tx->scratch_bytes;
     assert(tx->scratch_bytes + len_bytes <= IWARP_BATCH_BYTES);
-    memcpy(to, bytes, len_bytes);
     tx->scratch_bytes += len_bytes;
+    return to;
+}
+
+static bool push_copy(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
+{
+    push(tx, memcpy(take_scratch(tx, len_bytes), bytes, len_bytes), len_bytes);
+    return true;
+}
+
+static bool push_load(struct iwarp_fpdu_tx *tx, const uint8_t *memory, uint32_t len_bytes)
+{
+    uint8_t *to = take_scratch(tx, len_bytes);
+    if (!guard_copy_from(to, memory, len_bytes))
+        return false;
     push(tx, to, len_bytes);
+    return true;
 }
 
 /* IWARP-MARK-01..03: one that leads the FPDU points at its start and is not counted by those that follow. */
@@ -82,19 +105,42 @@ static void put_marker_if_due(struct iwarp_fpdu_tx *tx)
         tx->raw_bytes += IWARP_MARKER_BYTES;
 }
 
-/* Octets with the markers that fall among them. */
-static void put(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes,
-                void (*push_piece)(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes))
+/* Octets with the markers that fall among them. Returns false when they cannot be read. */
+static bool put(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes,
+                bool (*push_piece)(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes))
 {
     while (len_bytes) {
         put_marker_if_due(tx);
         uint32_t n =
             tx->rules.has_markers ? min_u32(len_bytes, IWARP_MARKER_INTERVAL - tx->position) : len_bytes;
-        push_piece(tx, bytes, n);
+        if (!push_piece(tx, bytes, n))
+            return false;
         tx->raw_bytes += n;
         bytes += n;
         len_bytes -= n;
     }
+    return true;
+}
+
+struct iwarp_fpdu_tx_mark iwarp_fpdu_tx_mark(const struct iwarp_fpdu_tx *tx)
+{
+    return (struct iwarp_fpdu_tx_mark){
+        .piece_count = tx->piece_count,
+        .last_bytes = tx->piece_count ? tx->pieces[tx->piece_count - 1].len_bytes : 0,
+        .batch_bytes = tx->batch_bytes,
+        .scratch_bytes = tx->scratch_bytes,
+        .position = tx->position,
+    };
+}
+
+void iwarp_fpdu_tx_rewind(struct iwarp_fpdu_tx *tx, const struct iwarp_fpdu_tx_mark *mark)
+{
+    tx->piece_count = mark->piece_count;
+    if (mark->piece_count)
+        tx->pieces[mark->piece_count - 1].len_bytes = mark->last_bytes;
+    tx->batch_bytes = mark->batch_bytes;
+    tx->scratch_bytes = mark->scratch_bytes;
+    tx->position = mark->position;
 }
 
 void iwarp_fpdu_tx_begin(struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes)
@@ -113,7 +159,12 @@ void iwarp_fpdu_tx_copy(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t
 
 void iwarp_fpdu_tx_refer(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
 {
-    put(tx, bytes, len_bytes, push);
+    put(tx, bytes, len_bytes, push_reference);
+}
+
+bool iwarp_fpdu_tx_load(struct iwarp_fpdu_tx *tx, const uint8_t *memory, uint32_t len_bytes)
+{
+    return put(tx, memory, len_bytes, push_load);
 }
 
 void iwarp_fpdu_tx_end(struct iwarp_fpdu_tx *tx)
@@ -138,25 +189,29 @@ const struct iwarp_piece *iwarp_fpdu_tx_pieces(struct iwarp_fpdu_tx *tx, uint32_
     return tx->pieces;
 }
 
-/* Copies what lies behind the first `skip` octets of the batch. */
-static void keep_rest(struct iwarp_fpdu_tx *tx, size_t skip)
+/* Copies the octets after the first `skip` of the batch. Returns false when they cannot be read. */
+static bool keep_rest(struct iwarp_fpdu_tx *tx, size_t skip)
 {
     tx->rest_from = tx->rest_to = 0;
     for (uint32_t i = 0; i < tx->piece_count; i++) {
         const struct iwarp_piece *piece = &tx->pieces[i];
         uint32_t gone = (uint32_t)min_u64(skip, piece->len_bytes);
-        memcpy(tx->rest + tx->rest_to, piece->bytes + gone, piece->len_bytes - gone);
+        if (!guard_copy_from(tx->rest + tx->rest_to, piece->bytes + gone, piece->len_bytes - gone))
+            return false;
         tx->rest_to += piece->len_bytes - gone;
         skip -= gone;
     }
+    return true;
 }
 
-void iwarp_fpdu_tx_sent(struct iwarp_fpdu_tx *tx, size_t len_bytes)
+bool iwarp_fpdu_tx_sent(struct iwarp_fpdu_tx *tx, size_t len_bytes)
 {
     assert(len_bytes <= iwarp_fpdu_tx_left(tx));
+    bool is_whole = true;
     if (tx->rest_from != tx->rest_to)
         tx->rest_from += (uint32_t)len_bytes;
     else
-        keep_rest(tx, len_bytes);
+        is_whole = keep_rest(tx, len_bytes);
     tx->piece_count = tx->batch_bytes = tx->scratch_bytes = 0;
+    return is_whole;
 }

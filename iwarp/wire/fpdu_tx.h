@@ -45,18 +45,31 @@ void iwarp_fpdu_tx_init(struct iwarp_fpdu_tx *tx, const struct iwarp_fpdu_rules 
  * at most IWARP_MULPDU_MAX octets, NORNIC_MAX_SGE pieces. None fits while there is a rest. */
 bool iwarp_fpdu_tx_has_room(const struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes, uint32_t piece_count);
 
-/* One FPDU: begin with the length of its ULPDU, give it in order, end. `copy` takes a copy of the octets,
- * `refer` keeps the pointer until iwarp_fpdu_tx_sent(). */
+/* The place in the batch where an FPDU begins. */
+struct iwarp_fpdu_tx_mark {
+    uint32_t piece_count, last_bytes; /* the length of the last piece */
+    uint32_t batch_bytes, scratch_bytes, position;
+};
+
+/* Returns the place that the batch has reached, and goes back there: the FPDU begun behind it is forgotten. */
+struct iwarp_fpdu_tx_mark iwarp_fpdu_tx_mark(const struct iwarp_fpdu_tx *tx);
+void iwarp_fpdu_tx_rewind(struct iwarp_fpdu_tx *tx, const struct iwarp_fpdu_tx_mark *mark);
+
+/* One FPDU: begin with the length of its ULPDU, give it in order, end. `copy` takes a copy of the octets; `load`
+ * does so with memory of a region, and returns false when that cannot be read; `refer` keeps the pointer to
+ * memory of a region until iwarp_fpdu_tx_sent(). */
 void iwarp_fpdu_tx_begin(struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes);
 void iwarp_fpdu_tx_copy(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes);
+bool iwarp_fpdu_tx_load(struct iwarp_fpdu_tx *tx, const uint8_t *memory, uint32_t len_bytes);
 void iwarp_fpdu_tx_refer(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes);
 void iwarp_fpdu_tx_end(struct iwarp_fpdu_tx *tx);
 
 /* What is to be written: the rest, or else the batch. `*piece_count` may be 0. Good until the next call. */
 const struct iwarp_piece *iwarp_fpdu_tx_pieces(struct iwarp_fpdu_tx *tx, uint32_t *piece_count);
 
-/* TCP took the first `len_bytes` of that. What it left is copied, and nothing is referred to any more. */
-void iwarp_fpdu_tx_sent(struct iwarp_fpdu_tx *tx, size_t len_bytes);
+/* TCP took the first `len_bytes` of that. What it left is copied, and nothing is referred to any more. Returns
+ * false when memory that was referred to cannot be read: the stream cannot go on. */
+bool iwarp_fpdu_tx_sent(struct iwarp_fpdu_tx *tx, size_t len_bytes);
 
 /* Octets of FPDUs that were made and not yet taken. */
 static inline uint32_t iwarp_fpdu_tx_left(const struct iwarp_fpdu_tx *tx)

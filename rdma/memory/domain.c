@@ -41,6 +41,11 @@ uint32_t rdma_domain_xrcds(const struct rdma_domain *domain)
     return domain->xrcd_count;
 }
 
+uint64_t rdma_domain_faults(const struct rdma_domain *domain)
+{
+    return domain->fault_count;
+}
+
 int rdma_pd_create(struct rdma_domain *domain, struct rdma_pd **out)
 {
     struct rdma_pd *pd = domain->mem.alloc(domain->mem.ctx, sizeof *pd);

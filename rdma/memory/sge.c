@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma/memory/sge.h"
 
-#include <string.h>
+#include "rdma/memory/access.h"
 
 /* Finds the piece of an SGE that begins at `offset` of it. NULL: a fault. `*n` is cut to what is there. */
 static uint8_t *piece_of(const struct rdma_domain *domain, const struct rdma_pd *pd,
@@ -28,7 +28,7 @@ uint8_t *rdma_sge_piece(const struct rdma_domain *domain, const struct rdma_pd *
 }
 
 /* One walk for both directions: scatters from `scatter_from`, or gathers into `gather_into`. */
-static bool walk(const struct rdma_domain *domain, const struct rdma_pd *pd, const struct nornic_sge *sges,
+static bool walk(struct rdma_domain *domain, const struct rdma_pd *pd, const struct nornic_sge *sges,
                  uint32_t num_sge, uint32_t offset, uint8_t *gather_into, const uint8_t *scatter_from,
                  uint32_t len_bytes)
 {
@@ -39,29 +39,27 @@ static bool walk(const struct rdma_domain *domain, const struct rdma_pd *pd, con
         }
         uint32_t n = len_bytes;
         uint8_t *piece = piece_of(domain, pd, &sges[i], offset, &n, scatter_from != NULL);
-        if (!piece)
+        if (!piece || !(scatter_from ? rdma_store(domain, piece, scatter_from, n)
+                                     : rdma_load(domain, gather_into, piece, n)))
             return false;
-        if (scatter_from) {
-            memcpy(piece, scatter_from, n);
+        if (scatter_from)
             scatter_from += n;
-        } else {
-            memcpy(gather_into, piece, n);
+        else
             gather_into += n;
-        }
         offset = 0;
         len_bytes -= n;
     }
     return len_bytes == 0;
 }
 
-bool rdma_sge_gather(const struct rdma_domain *domain, const struct rdma_pd *pd,
+bool rdma_sge_gather(struct rdma_domain *domain, const struct rdma_pd *pd,
                      const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, uint8_t *dst,
                      uint32_t len_bytes)
 {
     return walk(domain, pd, sges, num_sge, offset, dst, NULL, len_bytes);
 }
 
-bool rdma_sge_scatter(const struct rdma_domain *domain, const struct rdma_pd *pd,
+bool rdma_sge_scatter(struct rdma_domain *domain, const struct rdma_pd *pd,
                       const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, const uint8_t *src,
                       uint32_t len_bytes)
 {

@@ -9,11 +9,12 @@
 #include "rdma/transport.h"
 
 /* Copies `len_bytes` from the memory of the SGEs, whose keys are those of `pd`, from `offset` of the whole
- * on, and into it. False: a key, PD or bounds fault, or the SGEs end before (ROCE-MR-4, RC-17). */
-bool rdma_sge_gather(const struct rdma_domain *domain, const struct rdma_pd *pd,
+ * on, and into it. False: a key, PD or bounds fault, memory that is gone, or the SGEs end before (ROCE-MR-4, RC-17).
+ */
+bool rdma_sge_gather(struct rdma_domain *domain, const struct rdma_pd *pd,
                      const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, uint8_t *dst,
                      uint32_t len_bytes);
-bool rdma_sge_scatter(const struct rdma_domain *domain, const struct rdma_pd *pd,
+bool rdma_sge_scatter(struct rdma_domain *domain, const struct rdma_pd *pd,
                       const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, const uint8_t *src,
                       uint32_t len_bytes);
 

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
+#include "rdma/memory/access.h"
 #include "roce/wire/icrc_copy.h"
 #include "roce/wire/icrc_parts.h"
 #include "roce/psn.h"
@@ -72,8 +73,18 @@ uint32_t roce_run_room(const struct roce_run *run)
     return min_u32(run->max_pkts - run->pkts, room_bytes / (run->transport_bytes + ROCE_ICRC_BYTES));
 }
 
-void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data)
+struct counting {
+    struct roce_run *run;
+    uint32_t n;
+    const uint8_t *data;
+};
+
+/* Adds the packets, each whole before the next is begun: a fault in the data of one leaves those before it. */
+static void count_on(void *arg)
 {
+    const struct counting *c = arg;
+    struct roce_run *run = c->run;
+    const uint8_t *data = c->data;
     uint32_t payload_bytes = run->transport_bytes - ROCE_BTH_BYTES;
     uint32_t pkt_bytes = run->transport_bytes + ROCE_ICRC_BYTES;
     uint8_t *bth = run->frame->data + run->frame->len_bytes;
@@ -81,13 +92,22 @@ void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data)
     memcpy(head, bth - pkt_bytes, sizeof head);
     uint32_t psn = get_be32(bth - pkt_bytes + sizeof head); /* and the bits beside it */
     run->next_bytes = run->transport_bytes;
-    for (uint32_t i = 0; i < n; i++, bth += pkt_bytes, data += payload_bytes) {
+    for (uint32_t i = 0; i < c->n; i++, bth += pkt_bytes, data += payload_bytes) {
         memcpy(bth, head, sizeof head);
         psn = (psn & ~ROCE_PSN_MASK) | roce_psn_add(psn & ROCE_PSN_MASK, 1);
         put_be32(bth + sizeof head, psn);
         take_in(run, bth, run->transport_bytes, roce_icrc_copy(icrc_below(run), bth, data, payload_bytes));
     }
-    run->frame->seg_bytes = pkt_bytes;
+}
+
+uint32_t roce_run_count_on(struct roce_run *run, struct rdma_domain *domain, uint32_t n, const uint8_t *data)
+{
+    uint32_t before = run->pkts;
+    struct counting counting = {run, n, data};
+    rdma_access(domain, data, n * (run->transport_bytes - ROCE_BTH_BYTES), count_on, &counting);
+    if (run->pkts != before)
+        run->frame->seg_bytes = run->transport_bytes + ROCE_ICRC_BYTES;
+    return run->pkts - before;
 }
 
 void roce_run_seal(struct roce_run *run)

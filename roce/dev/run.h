@@ -19,6 +19,8 @@
 #include "net/port.h"
 #include "roce/wire/frame.h"
 
+struct rdma_domain;
+
 /* Where a packet goes: a port does not loop back, so what is for an address of our own stays inside. */
 enum roce_route { ROCE_ROUTE_PORT, ROCE_ROUTE_LOOP, ROCE_ROUTE_BOTH };
 
@@ -72,8 +74,9 @@ void roce_run_seal(struct roce_run *run);
 uint32_t roce_run_room(const struct roce_run *run);
 
 /* Adds `n` packets, for which there is room, that differ from the newest by their PSN, each one higher, and
- * their payload: that of the first begins at `data`, the others' follow one another. The newest has no
- * extended headers and no pad. */
-void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data);
+ * their payload: that of the first begins at `data`, memory of a region of `domain`, the others' follow one
+ * another. The newest has no extended headers and no pad. Returns how many were added: fewer where the memory
+ * cannot be read. */
+uint32_t roce_run_count_on(struct roce_run *run, struct rdma_domain *domain, uint32_t n, const uint8_t *data);
 
 #endif

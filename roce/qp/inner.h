@@ -291,6 +291,8 @@ void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
 /* What comes next acknowledges as much (ROCE-RS-13): the newest entry goes if it is an ACK. Returns whether
  * it was. */
 bool roce_response_drop_ack(struct roce_qp *qp);
+/* Returns whether one more entry fits. */
+bool roce_response_has_room(const struct roce_qp *qp);
 /* Adds an entry; false: the queue is full and the packet is treated as lost. */
 bool roce_response_push(struct roce_qp *qp, const struct roce_response *response);
 /* Adds an answer given once more where its PSN belongs: behind others the peer would drop those, as it waits

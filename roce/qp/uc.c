@@ -109,6 +109,15 @@ static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt
     return fault.recv_status == NORNIC_WC_LOC_LEN_ERR ? ROCE_RX_DROP_TOO_LONG : ROCE_RX_DROP_LENGTH;
 }
 
+/* Gives the message up, and goes past the packet if it is the expected (ROCE-UC-5). Returns `verdict`. */
+static enum roce_rx_verdict drop(struct roce_qp *qp, const struct roce_pkt *pkt, enum roce_rx_verdict verdict)
+{
+    abandon(qp, verdict == ROCE_RX_DROP_TOO_LONG ? NORNIC_WC_LOC_LEN_ERR : NORNIC_WC_LOC_QP_OP_ERR);
+    if (pkt->bth.psn == qp->resp.epsn)
+        qp->resp.epsn = roce_psn_add(qp->resp.epsn, 1);
+    return verdict;
+}
+
 static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     if (!(pkt->op->flags & ROCE_PKT_DEFINED))
@@ -117,15 +126,13 @@ static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
     enum roce_rx_verdict verdict = ROCE_RX_DROP_ORDER;
     if (is_next(qp, pkt))
         verdict = check(qp, pkt, &target);
-    if (verdict != ROCE_RX_TAKEN) {
-        abandon(qp, verdict == ROCE_RX_DROP_TOO_LONG ? NORNIC_WC_LOC_LEN_ERR : NORNIC_WC_LOC_QP_OP_ERR);
-        if (pkt->bth.psn == qp->resp.epsn)
-            qp->resp.epsn = roce_psn_add(qp->resp.epsn, 1);
-        return verdict; /* ROCE-UC-5 */
-    }
+    if (verdict != ROCE_RX_TAKEN)
+        return drop(qp, pkt, verdict);
     struct roce_fault fault = roce_responder_execute(qp, pkt, &target);
     if (!fault.syndrome)
         return ROCE_RX_TAKEN;
+    if (fault.recv_status == NORNIC_WC_LOC_ACCESS_ERR)
+        return drop(qp, pkt, ROCE_RX_DROP_KEY);
     fail_locally(qp, fault.recv_status, now_ns);
     return ROCE_RX_DROP_LOCAL;
 }

@@ -155,7 +155,7 @@ static void count_on(struct roce_qp *qp, const struct roce_request *r, uint32_t 
     uint32_t n = data ? n_bytes / qp->pmtu_bytes : 0;
     if (n == 0)
         return;
-    roce_run_count_on(run, n, data);
+    n = roce_run_count_on(run, qp->dev->domain, n, data);
     qp->base.sq.cur_part += n;
     req->unasked_pkts += n;
     req->hi_psn = roce_psn_add(req->hi_psn, n);

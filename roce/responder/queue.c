@@ -39,10 +39,15 @@ uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp)
     return n;
 }
 
+bool roce_response_has_room(const struct roce_qp *qp)
+{
+    return qp->resp.queue_tail - qp->resp.queue_head != qp->resp.queue_size;
+}
+
 bool roce_response_push(struct roce_qp *qp, const struct roce_response *response)
 {
     struct roce_responder *resp = &qp->resp;
-    if (resp->queue_tail - resp->queue_head == resp->queue_size)
+    if (!roce_response_has_room(qp))
         return false;
     *at(qp, resp->queue_tail++) = *response;
     roce_dev_ready(qp->dev, qp);

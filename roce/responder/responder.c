@@ -17,7 +17,9 @@
 #include "roce/responder/responder.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "rdma/memory/access.h"
 #include "roce/responder/atomic.h"
 #include "roce/dev/inner.h"
 #include "roce/responder/reorder.h"
@@ -186,14 +188,22 @@ static void rnr_nak(struct roce_qp *qp)
     qp->resp.nak_state = ROCE_NAK_RNR_SENT;
 }
 
+struct placing {
+    uint8_t *to;
+    const uint8_t *from;
+    uint32_t len_bytes;
+    bool is_last;
+};
+
 /* Stores a WRITE's bytes. The last ones of a message go last, for applications that poll memory (ROCE-RS-62).
  */
-static void place(uint8_t *to, const uint8_t *from, uint32_t len_bytes, bool last)
+static void place(void *arg)
 {
-    uint32_t tail = last ? (len_bytes < 8 ? len_bytes : 8) : 0;
-    memcpy(to, from, len_bytes - tail);
-    for (uint32_t i = len_bytes - tail; i < len_bytes; i++)
-        atomic_store_explicit((_Atomic uint8_t *)(to + i), from[i], memory_order_release);
+    const struct placing *p = arg;
+    uint32_t tail = p->is_last ? min_u32(p->len_bytes, 8) : 0;
+    memcpy(p->to, p->from, p->len_bytes - tail);
+    for (uint32_t i = p->len_bytes - tail; i < p->len_bytes; i++)
+        atomic_store_explicit((_Atomic uint8_t *)(p->to + i), p->from[i], memory_order_release);
 }
 
 static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
@@ -237,7 +247,9 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         if (!rdma_recv_scatter(&qp->base, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
-        place(target->at + resp->received_bytes, pkt->payload, n, last);
+        struct placing p = {target->at + resp->received_bytes, pkt->payload, n, last};
+        if (!rdma_access(qp->dev->domain, p.to, n, place, &p))
+            return ROCE_BAD_ACCESS;
     }
     resp->received_bytes += n;
     if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(rdma_recv_cq(&qp->base), 1))
@@ -270,6 +282,18 @@ void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *
         roce_response_push(qp, &old->queue[i & (old->queue_size - 1)]);
 }
 
+struct atomic_access {
+    uint64_t *at;
+    const struct roce_pkt *pkt;
+    uint64_t original;
+};
+
+static void execute_atomic(void *arg)
+{
+    struct atomic_access *a = arg;
+    a->original = roce_atomic_execute(a->at, a->pkt);
+}
+
 /* READs and atomics: accepted, remembered (ROCE-RS-30), and their answers queued. */
 static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct roce_pkt *pkt,
                                               const struct roce_target *target, uint64_t now_ns)
@@ -295,12 +319,17 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
         roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
         return ROCE_RX_TAKEN;
     }
-    if (!roce_response_push(qp, &answer))
+    if (!roce_response_has_room(qp))
         return ROCE_RX_DROP_BUSY;
     if (!read) {
-        r.original = roce_atomic_execute((uint64_t *)(void *)target->at, pkt);
-        roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn)->original = r.original;
+        struct atomic_access a = {.at = (uint64_t *)(void *)target->at, .pkt = pkt};
+        if (!rdma_access(qp->dev->domain, a.at, sizeof *a.at, execute_atomic, &a)) {
+            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, pkt->bth.psn, NORNIC_WC_LOC_ACCESS_ERR, now_ns);
+            return ROCE_RX_TAKEN;
+        }
+        r.original = answer.original = a.original;
     }
+    roce_response_push(qp, &answer);
     save_resource(qp, &r);
     resp->msn = answer.msn;
     resp->epsn = answer.end_psn;

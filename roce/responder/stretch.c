@@ -2,6 +2,7 @@
 #include "roce/responder/stretch.h"
 
 #include "base/base.h"
+#include "rdma/memory/access.h"
 #include "roce/requester/request.h"
 #include "roce/responder/responder.h"
 
@@ -74,12 +75,16 @@ static void end_response(struct roce_qp *qp, const struct stretch *s, uint64_t n
     roce_requester_progress(qp, now_ns);
 }
 
-static void take(struct stretch *s, struct roce_arrival *arrival, uint32_t next, uint32_t pkt_bytes)
+/* Takes what fits. A packet whose memory cannot be written to is left, with all behind it, to the way of single
+ * packets, which refuses it. */
+static void take(struct rdma_domain *domain, struct stretch *s, struct roce_arrival *arrival, uint32_t next,
+                 uint32_t pkt_bytes)
 {
     const uint8_t *payload;
     bool asks;
     while (s->taken < s->max_pkts && (payload = roce_arrival_next_middle(arrival, next + s->taken, &asks))) {
-        memcpy(s->to, payload, pkt_bytes);
+        if (!rdma_store(domain, s->to, payload, pkt_bytes))
+            return;
         s->to += pkt_bytes;
         s->taken++;
         if (asks)
@@ -98,7 +103,7 @@ uint32_t roce_stretch_take(struct roce_dev *dev, struct roce_arrival *arrival, u
     bool is_response = pkt->op->flags & ROCE_PKT_RESPONSE;
     if (!(is_response ? begin_response(qp, pkt, &s) : begin_request(qp, pkt, &s)))
         return 0;
-    take(&s, arrival, next, qp->pmtu_bytes);
+    take(dev->domain, &s, arrival, next, qp->pmtu_bytes);
     if (s.taken == 0)
         return 0;
     if (is_response)

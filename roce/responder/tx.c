@@ -2,6 +2,7 @@
 /* Building responses: ACKs, NAKs, READ responses, ATOMIC ACKs. ROCE sections 8.2, 8.5, 8.6. */
 #include "base/base.h"
 #include "net/bytes.h"
+#include "rdma/memory/access.h"
 #include "roce/dev/av.h"
 #include "roce/cc/cc.h"
 #include "roce/dev/inner.h"
@@ -17,8 +18,8 @@ static uint8_t read_op(const struct roce_response *r, bool last)
     return last ? ROCE_OP_READ_RESP_LAST : ROCE_OP_READ_RESP_MIDDLE;
 }
 
-/* Builds a response packet with `len_bytes` of payload. False: it does not continue the run. */
-static bool build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
+/* Builds a response packet with `len_bytes` of payload. */
+static enum roce_built build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
                   const uint8_t *payload, uint32_t len_bytes, struct roce_run *run)
 {
     uint8_t opcode = ROCE_OPCODE(qp->transport->service, op_code);
@@ -28,8 +29,7 @@ static bool build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_
     struct roce_dest dest = roce_dest_of_peer(qp);
     uint8_t *p = roce_run_begin(run, &qp->tmpl, &dest, transport_bytes);
     if (!p)
-        return false;
-    run->is_response = true;
+        return ROCE_RUN_ENDS;
     p = roce_bth_put(p, &(struct roce_bth){.opcode = opcode,
                                            .mig_req = qp->attr.path_mig_state == ROCE_PATH_MIGRATED,
                                            .pad_count = pad,
@@ -40,11 +40,12 @@ static bool build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_
         p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = syndrome, .msn = r->msn});
     if (op->flags & ROCE_PKT_ATOMICACKETH)
         p = put_be64(p, r->original);
-    if (len_bytes)
-        p = put_bytes(p, payload, len_bytes);
-    memset(p, 0, pad);
+    if (!rdma_load(qp->dev->domain, p, payload, len_bytes))
+        return ROCE_UNREADABLE;
+    memset(p + len_bytes, 0, pad);
     roce_run_seal(run);
-    return true;
+    run->is_response = true;
+    return ROCE_BUILT;
 }
 
 static void count_nak(struct roce_qp *qp, uint8_t syndrome)
@@ -90,24 +91,25 @@ static void count_on(struct roce_qp *qp, struct roce_response *r, struct roce_ru
     const uint8_t *data = n ? remote_data(qp, r, bytes) : NULL;
     if (!data)
         return;
-    roce_run_count_on(run, n, data);
-    sent(r, n, bytes);
+    n = roce_run_count_on(run, qp->dev->domain, n, data);
+    sent(r, n, n * qp->pmtu_bytes);
 }
 
-/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). False: it does not continue
- * the run. */
-static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
+/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). */
+static enum roce_built build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
                        struct roce_run *run)
 {
     bool last = len_bytes == r->left_bytes, is_middle = r->has_begun && !last;
-    if (!build(qp, r, read_op(r, last), roce_response_ack_syndrome(qp), data, len_bytes, run))
-        return false;
+    enum roce_built built =
+        build(qp, r, read_op(r, last), roce_response_ack_syndrome(qp), data, len_bytes, run);
+    if (built != ROCE_BUILT)
+        return built;
     r->has_begun = true;
     sent(r, 1, len_bytes);
     qp->resp.queue_head += last;
     if (is_middle && !qp->cc && !qp->dev->config.trace)
         count_on(qp, r, run);
-    return true;
+    return ROCE_BUILT;
 }
 
 /* Any other answer: one packet. False: it does not continue the run. */
@@ -115,7 +117,7 @@ static bool build_other(struct roce_qp *qp, const struct roce_response *r, struc
 {
     bool is_nak = r->kind == ROCE_RESPONSE_NAK;
     uint8_t op = r->kind == ROCE_RESPONSE_ATOMIC ? ROCE_OP_ATOMIC_ACK : ROCE_OP_ACK;
-    if (!build(qp, r, op, is_nak ? r->syndrome : roce_response_ack_syndrome(qp), NULL, 0, run))
+    if (build(qp, r, op, is_nak ? r->syndrome : roce_response_ack_syndrome(qp), NULL, 0, run) != ROCE_BUILT)
         return false;
     qp->resp.queue_head++;
     if (is_nak)
@@ -125,7 +127,7 @@ static bool build_other(struct roce_qp *qp, const struct roce_response *r, struc
     return true;
 }
 
-/* The answer of a READ whose region went away (ROCE-MR-5) ends here. A replay just ends: no NAK for it
+/* The answer of a READ whose region or memory went away (ROCE-MR-5) ends here. A replay just ends: no NAK for it
  * (ROCE-RS-24). */
 static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint64_t now_ns)
 {
@@ -167,7 +169,12 @@ bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
         }
         if (roce_cc_must_wait(qp, now_ns)) /* ROCE-CC-7 */
             return false;
-        if (!build_read(qp, r, data, n, run))
+        enum roce_built built = build_read(qp, r, data, n, run);
+        if (built == ROCE_UNREADABLE) {
+            give_up_read(qp, r, now_ns);
+            continue;
+        }
+        if (built != ROCE_BUILT)
             return false;
         roce_cc_sent(qp, run->pkt_bytes, now_ns);
         return true;

@@ -17,8 +17,8 @@
 /* What counts; the rest of what is known are hints, or said of the memory. */
 #define RIGHTS                                                                                              \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
-     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
-#define KNOWN       (RIGHTS | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND)
+#define KNOWN       (RIGHTS | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define REREG_KNOWN (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
 /* Whether the range is there and may be written to, if that is to be, and present from now on, as an
@@ -38,12 +38,17 @@ static int check_range(const struct verbs_mr_range *range)
 {
     if (range->access & ~(uint32_t)KNOWN)
         return verbs_fail(EINVAL, "access 0x%x is not known", range->access);
-    if (range->access & IBV_ACCESS_ON_DEMAND)
-        return 0; /* it may come later */
-    int err = check_memory(range->addr, range->len_bytes, range->access & IBV_ACCESS_LOCAL_WRITE);
-    return err ? verbs_fail(err, "%zu bytes at %p are not mapped, or not for that access", range->len_bytes,
-                            range->addr)
-               : 0;
+    return 0;
+}
+
+/* Says why a region was refused; returns `err`. */
+static int fail(const struct verbs_mr_range *range, int err)
+{
+    if (err == EFAULT)
+        return verbs_fail(err, "%zu bytes at %p are not mapped, or not for access 0x%x", range->len_bytes,
+                          range->addr, range->access);
+    return verbs_fail(err, "%zu bytes at %p cannot be registered with access 0x%x", range->len_bytes,
+                      range->addr, range->access);
 }
 
 /* What implicit on-demand paging registers: the whole address space. */
@@ -70,9 +75,7 @@ static int reg(struct verbs_pd *pd, const struct verbs_mr_range *range, struct n
         return err;
     err = -nornic_mr_reg_iova(pd->nornic, range->addr, range->len_bytes, iova_of(range),
                               range->access & RIGHTS, out);
-    return err ? verbs_fail(err, "%zu bytes at %p cannot be registered with access 0x%x", range->len_bytes,
-                            range->addr, range->access)
-               : 0;
+    return err ? fail(range, err) : 0;
 }
 
 static bool is_moved(const struct verbs_mr *mr)
@@ -211,7 +214,11 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
     enlist(mr);
     if (!err)
         return 0;
-    verbs_fail(err, "the region cannot be changed to access 0x%x, or windows are bound to it", range.access);
+    if (err == EFAULT)
+        fail(&range, err);
+    else
+        verbs_fail(err, "the region cannot be changed to access 0x%x, or windows are bound to it",
+                   range.access);
     return IBV_REREG_MR_ERR_CMD;
 }
 
