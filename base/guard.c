@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The granularity in which a fault may be reported: a kernel may name the page, and a huge page for SIGBUS. */
+/* The granularity in which a fault may be reported: a kernel may name the page, and a huge page for
+ * SIGBUS. */
 #define SEGV_GRAIN_BYTES UINT64_C(4096)
 #define BUS_GRAIN_BYTES  (UINT64_C(1) << 30)
 

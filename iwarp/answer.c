@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The responder. A request is checked when it comes; it is carried out when all before it are answered, and
- * READ data is fetched when its segment is made, its region looked up again each time: it may have gone away
- * (IWARP-SEC-05). */
+/* The responder. A request is checked when it comes; it is carried out when all before it are answered,
+ * and READ data is fetched when its segment is made, its region looked up again each time: it may have
+ * gone away (IWARP-SEC-05). */
 #include "iwarp/answer.h"
 
 #include "base/base.h"
@@ -12,7 +12,7 @@
 
 #define ATOMIC_BYTES 8
 
-/* Where a request reaches, or NULL and the error. */
+/* Returns the memory that a request names, or NULL and the error. */
 static uint8_t *reach(const struct iwarp_qp *qp, uint32_t stag, uint64_t to, uint32_t len_bytes,
                       enum nornic_access access, uint16_t *code)
 {
@@ -52,7 +52,7 @@ uint16_t iwarp_take_read_request(struct iwarp_qp *qp, const struct iwarp_ulpdu *
     return IWARP_TERM_NONE;
 }
 
-/* Where an atomic reaches, or NULL and the error (IWARP-ATOM-01, -02). */
+/* Returns the memory that an atomic names, or NULL and the error (IWARP-ATOM-01, -02). */
 static uint64_t *reach_atomic(const struct iwarp_qp *qp, const struct iwarp_atomic_req *req, uint16_t *code)
 {
     uint8_t *at = reach(qp, req->stag, req->to, ATOMIC_BYTES, NORNIC_ACCESS_REMOTE_ATOMIC, code);
@@ -110,7 +110,8 @@ static void fail(struct iwarp_qp *qp, const uint8_t *segment, uint32_t len_bytes
     iwarp_terminate(qp, code, &(struct iwarp_ulpdu){segment, len_bytes});
 }
 
-/* IWARP-RDMAP-33: the request as if it were for what is left. */
+/* Ends the stream; the Terminate has the request as if it were for the octets that are left
+ * (IWARP-RDMAP-33). */
 static void fail_read(struct iwarp_qp *qp, const struct iwarp_owed *owed, uint16_t code)
 {
     uint8_t segment[sizeof owed->ddp + IWARP_READ_REQ_BYTES];

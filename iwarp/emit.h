@@ -14,11 +14,12 @@
 uint8_t *iwarp_put_tagged(uint8_t *p, enum iwarp_op op, bool is_last, uint32_t stag, uint64_t to);
 uint8_t *iwarp_put_untagged(uint8_t *p, enum iwarp_op op, bool is_last, const struct iwarp_untagged *ddp);
 
-/* Makes the FPDU of a segment: `head` up to `head_end`, and payload. Both are copied where there is a CRC:
- * the program may change the payload while it is sent, or another peer, who writes to it, and the octets that
- * went out would not be those that were summed. That would end the stream, where an adapter only sends the
- * one value or the other (IWARP-ORD-08). Without a CRC payload is referred to until iwarp_qp_sent(). There is
- * room: iwarp_has_room(). Returns false when the payload cannot be read: nothing has changed then. */
+/* Makes the FPDU of a segment: `head` up to `head_end`, and payload. Both are copied where there is a
+ * CRC: the program may change the payload while it is sent, or another peer, who writes to it, and the
+ * octets that went out would not be those that were summed. That would end the stream, where an adapter
+ * only sends the one value or the other (IWARP-ORD-08). Without a CRC payload is referred to until
+ * iwarp_qp_sent(). There is room: iwarp_has_room(). Returns false when the payload cannot be read:
+ * nothing has changed then. */
 bool iwarp_emit(struct iwarp_qp *qp, const uint8_t *head, const uint8_t *head_end,
                 const struct iwarp_piece *payload, uint32_t piece_count);
 

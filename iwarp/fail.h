@@ -8,17 +8,17 @@
 /* No error: what the steps of the sink return where none is. */
 #define IWARP_TERM_NONE 0xffffu
 
-/* What a peer is told of an access that rdma_mr_remote() refused: in a tagged segment (IWARP-DDP-23..27), or
- * in an RDMA Read or Atomic Request (IWARP-RDMAP-12). */
+/* What a peer is told of an access that rdma_mr_remote() refused: in a tagged segment (IWARP-DDP-23..27),
+ * or in an RDMA Read or Atomic Request (IWARP-RDMAP-12). */
 uint16_t iwarp_fault_of_tagged(enum rdma_remote_fault fault);
 uint16_t iwarp_fault_of_request(enum rdma_remote_fault fault);
 
 /* Both queues are flushed, and posts from now on (IWARP-CONN-03, -04). */
 void iwarp_stop_work(struct iwarp_qp *qp);
 
-/* This side ends the stream by a Terminate; the first one counts. `segment` is what caused it, with its DDP
- * header and for a Read Request its header, or NULL; it gives the Terminate its headers where the code has
- * any (IWARP-RDMAP-29..32, IWARP-ATOM-11). */
+/* This side ends the stream by a Terminate; the first one counts. `segment` is what caused it, with its
+ * DDP header and for a Read Request its header, or NULL; it gives the Terminate its headers where the
+ * code has any (IWARP-RDMAP-29..32, IWARP-ATOM-11). */
 void iwarp_terminate(struct iwarp_qp *qp, uint16_t code, const struct iwarp_ulpdu *segment);
 
 /* The same for the work request at index `wqe`, which fails with `status`. Those before it are complete,

@@ -189,7 +189,7 @@ int iwarp_qp_fall_back(struct iwarp_qp *qp, uint64_t now_ns)
     return iwarp_setup_fall_back(&qp->setup, now_ns);
 }
 
-/* What the set-up has come to. */
+/* Takes over the result of the set-up. */
 static void follow_setup(struct iwarp_qp *qp)
 {
     if (rdma_qp_state_now(&qp->base) != NORNIC_QPS_INIT)
@@ -230,13 +230,13 @@ void iwarp_qp_overflowed(struct iwarp_qp *qp)
         iwarp_terminate(qp, IWARP_TERM_RDMAP_LOCAL, NULL);
 }
 
-/* What an overflowed CQ makes of its queue pairs (rdma/queue/overrun.c). */
+/* Ends the work when a CQ of the queue pair has overflowed (rdma/queue/overrun.c). */
 static void settle(struct iwarp_qp *qp)
 {
     if (qp->base.is_failing)
         iwarp_qp_overflowed(qp);
     if (rdma_qp_state_now(&qp->base) == NORNIC_QPS_ERR)
-        iwarp_stop_work(qp); /* what was posted since */
+        iwarp_stop_work(qp); /* posted since */
 }
 
 static void take(struct iwarp_qp *qp, enum iwarp_fpdu_verdict verdict, const struct iwarp_ulpdu *ulpdu)
@@ -265,7 +265,7 @@ void iwarp_qp_input(struct iwarp_qp *qp, const uint8_t *bytes, size_t len_bytes)
         taken = iwarp_setup_input(&qp->setup, bytes, len_bytes);
         follow_setup(qp);
     }
-    /* IWARP-DDP-28, IWARP-MPA-22: what comes in another state is discarded. */
+    /* IWARP-DDP-28, IWARP-MPA-22: octets that come in another state are discarded. */
     while (qp->state == IWARP_QP_RTS && taken < len_bytes) {
         struct iwarp_ulpdu ulpdu = {0};
         size_t n;
@@ -294,9 +294,9 @@ static bool emit_request(struct iwarp_qp *qp)
     return qp->state == IWARP_QP_RTS && iwarp_request_emit(qp);
 }
 
-/* IWARP-FLOW-05: answers and the send queue take turns, message by message. IWARP-DDP-09: none begins while
- * another is half out, of whatever kind; siw ends the stream over it (docs/interop.md). Nor does one begin
- * behind a message that a close has cut. */
+/* IWARP-FLOW-05: answers and the send queue take turns, message by message. IWARP-DDP-09: none begins
+ * while another is half out, of whatever kind; siw ends the stream over it (docs/interop.md). Nor does
+ * one begin behind a message that a close has cut. */
 static bool emit_in_turn(struct iwarp_qp *qp)
 {
     if (qp->source.is_amid_message || is_amid_answer(qp))
@@ -309,8 +309,8 @@ static bool emit_in_turn(struct iwarp_qp *qp)
     return false;
 }
 
-/* An empty Write is a message as others are; between a Write and its Immediate Data it would be what the peer
- * counts (IWARP-VERB-07). */
+/* An empty Write is a message as others are: between a Write and its Immediate Data the peer would count
+ * its length (IWARP-VERB-07). */
 static bool may_nudge(struct iwarp_qp *qp)
 {
     return qp->is_nudge_due && !qp->has_heard && !qp->source.is_amid_message && !qp->source.is_imm_due &&
@@ -336,8 +336,8 @@ static bool emit_one(struct iwarp_qp *qp)
     return true;
 }
 
-/* A Terminate or a refusal that cannot go out, or answers that are owed and that the peer does not read, must
- * not keep the queue pair for ever (IWARP-MPA-22). In ERROR TCP is open for a refusal alone. */
+/* A Terminate or a refusal that cannot go out, or answers that are owed and that the peer does not read,
+ * must not keep the queue pair for ever (IWARP-MPA-22). In ERROR TCP is open for a refusal alone. */
 static bool has_no_limit(const struct iwarp_qp *qp)
 {
     bool is_ending =

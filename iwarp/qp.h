@@ -194,8 +194,8 @@ void iwarp_qp_sent(struct iwarp_qp *qp, size_t len_bytes, uint64_t now_ns);
 /* The peer's FIN came, behind all octets that were handed in; or TCP is gone. */
 void iwarp_qp_fin(struct iwarp_qp *qp, uint64_t now_ns);
 void iwarp_qp_lost(struct iwarp_qp *qp);
-/* Memory that the octets to be written refer to cannot be read. The stream ends without a word, since an FPDU may
- * be half out; the request that is being sent fails with LOC_PROT_ERR. */
+/* Memory that the octets to be written refer to cannot be read. The stream ends without a word, since an FPDU
+ * may be half out; the request that is being sent fails with LOC_PROT_ERR. */
 void iwarp_qp_unreadable(struct iwarp_qp *qp);
 
 /* The program ends the stream in good order (IWARP-CONN-02). Posted work that is not complete is flushed. */

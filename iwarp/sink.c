@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks, placement and delivery of what comes (RFC 5041 7, RFC 5040 5 and 7). TCP brings segments in order,
- * so that each is placed and delivered as it comes, and a message is never in two places (IWARP-DDP-10,
- * -13). Every check of a segment is made before its first octet is placed (IWARP-SEC-01). */
+/* Checks, placement and delivery of what comes (RFC 5041 7, RFC 5040 5 and 7). TCP brings segments in
+ * order, so that each is placed and delivered as it comes, and a message is never in two places
+ * (IWARP-DDP-10, -13). Every check of a segment is made before its first octet is placed (IWARP-SEC-01).
+ */
 #include "iwarp/sink.h"
 
 #include "iwarp/answer.h"
@@ -191,8 +192,8 @@ static uint16_t check_control(const struct iwarp_qp *qp, const struct iwarp_ctrl
     return is_known && is_tagged == ctrl->t ? IWARP_TERM_NONE : IWARP_TERM_RDMAP_OPCODE;
 }
 
-/* A segment that is not as it has to be ends the stream. A Terminate does so anyway, and none answers another
- * (IWARP-RDMAP-30, -35). In another version of DDP or RDMAP its opcode may mean anything. */
+/* A segment that is not as it has to be ends the stream. A Terminate does so anyway, and none answers
+ * another (IWARP-RDMAP-30, -35). In another version of DDP or RDMAP its opcode may mean anything. */
 static void refuse(struct iwarp_qp *qp, const struct segment *s, uint16_t code)
 {
     bool is_terminate = s->ctrl.dv == IWARP_DDP_VERSION && s->ctrl.rv == IWARP_RDMAP_VERSION &&

@@ -30,12 +30,12 @@ int nornic_pd_destroy(struct nornic_pd *pd);
 /* --- memory regions --- */
 
 /* Registers `len_bytes` at `addr` with the rights `access` (enum nornic_access; local read is implicit).
- * Peers name its first byte by nornic_mr_remote_addr(), which is `addr` as a number, or 0 with
- * ZERO_BASED. The memory stays the caller's and should outlive the region. Its pages are made present, as an
- * adapter's driver pins them, unless ON_DEMAND says that it may come and go. An access to memory that is gone, or
- * has lost its rights, is an error of the work request (LOC_PROT_ERR, or REM_ACCESS_ERR at the peer) and never a
- * signal. 0; -EFAULT (memory that is not mapped, or not for that access); -EINVAL (rights: ROCE-MR-1; a range that
- * wraps; no address); -ENOSPC (as many as the device has); -ENOMEM. */
+ * Peers name its first byte by nornic_mr_remote_addr(), which is `addr` as a number, or 0 with ZERO_BASED.
+ * The memory stays the caller's and should outlive the region. Its pages are made present, as an adapter's
+ * driver pins them, unless ON_DEMAND says that it may come and go. An access to memory that is gone, or has
+ * lost its rights, is an error of the work request (LOC_PROT_ERR, or REM_ACCESS_ERR at the peer) and never a
+ * signal. 0; -EFAULT (memory that is not mapped, or not for that access); -EINVAL (rights: ROCE-MR-1; a range
+ * that wraps; no address); -ENOSPC (as many as the device has); -ENOMEM. */
 int nornic_mr_reg(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint32_t access,
                   struct nornic_mr **out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work requests. The enumerators have the values of the verbs ABI; the structs have layouts of their own. */
+/* Work requests. The enumerators have the values of the verbs ABI; the structs have layouts of their own.
+ */
 #ifndef NORNIC_WR_H
 #define NORNIC_WR_H
 
@@ -21,10 +22,10 @@ enum nornic_access {
 };
 
 /* Values of the verbs ABI. Type 1: belongs to a PD; a bind replaces the one before, with a key that the
- * engine chooses (ROCE-MW-1). Type 2: usable only through the QP it was bound on, with a key whose low byte
- * the consumer chooses; bound only from free state, to which an invalidation returns it (ROCE-MW-2). It
- * keeps the rules of both 2A and 2B: the QP and the PD must be those of the bind, and it does not outlive
- * the QP. */
+ * engine chooses (ROCE-MW-1). Type 2: usable only through the QP it was bound on, with a key whose low
+ * byte the consumer chooses; bound only from free state, to which an invalidation returns it (ROCE-MW-2).
+ * It keeps the rules of both 2A and 2B: the QP and the PD must be those of the bind, and it does not
+ * outlive the QP. */
 enum nornic_mw_type { NORNIC_MW_TYPE_1 = 1, NORNIC_MW_TYPE_2 = 2 };
 
 /* What a request asks for: ROCE section 11.3. */
@@ -87,7 +88,8 @@ struct nornic_send_wr {
     uint64_t compare_add;     /* CMP_AND_SWP: compare; FETCH_AND_ADD: addend; host order */
     uint64_t swap;            /* CMP_AND_SWP */
     /* Masked atomics. CMP_AND_SWP: the bits that are compared, and those that are swapped. FETCH_AND_ADD:
-     * compare_mask has the highest bit of each field, which is added to by itself; swap_mask is not used. */
+     * compare_mask has the highest bit of each field, which is added to by itself; swap_mask is not used.
+     */
     uint64_t compare_mask, swap_mask;
     struct nornic_bind bind;
     struct { /* UD */

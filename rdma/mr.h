@@ -49,8 +49,8 @@ int rdma_domain_destroy(struct rdma_domain *domain);
 /* How many of either it has. */
 uint32_t rdma_domain_pds(const struct rdma_domain *domain);
 uint32_t rdma_domain_xrcds(const struct rdma_domain *domain);
-/* Returns how many accesses to the memory of regions ended in a fault: the program had unmapped it, or taken its
- * rights away. */
+/* Returns how many accesses to the memory of regions ended in a fault: the program had unmapped it, or taken
+ * its rights away. */
 uint64_t rdma_domain_faults(const struct rdma_domain *domain);
 
 /* 0 or -ENOMEM. */

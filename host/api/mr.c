@@ -38,8 +38,8 @@ int nornic_pd_destroy(struct nornic_pd *pd)
 
 /* --- regions --- */
 
-/* What a program wants registered: memory, with a remote address of its own or not; or `max_bytes` of it
- * later. */
+/* The memory that a program wants registered, with a remote address of its own or not; or `max_bytes` of
+ * it later. */
 struct wanted {
     void *addr;
     uint64_t len_bytes, iova;
@@ -49,9 +49,9 @@ struct wanted {
     bool is_all; /* the whole address space */
 };
 
-/* Makes the pages of a range present, for reading or for writing. 0 or an errno value: ENOMEM, it is not mapped;
- * EINVAL, it lacks the right, it is memory of a device, or the kernel does not know the call (before Linux 5.14);
- * EFAULT, it lies behind the end of its file; EHWPOISON. */
+/* Makes the pages of a range present, for reading or for writing. 0 or an errno value: ENOMEM, it is not
+ * mapped; EINVAL, it lacks the right, it is memory of a device, or the kernel does not know the call
+ * (before Linux 5.14); EFAULT, it lies behind the end of its file; EHWPOISON. */
 static int populate(const void *addr, uint64_t len_bytes, bool write)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -74,9 +74,9 @@ int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write)
     return can_populate() ? -EFAULT : -EOPNOTSUPP;
 }
 
-/* Checks the memory of a region that is about to be registered. Returns 0 or -EFAULT. Memory that is registered on
- * demand is checked when it is accessed, by the guard; so is all memory where the kernel does not say. The engine
- * refuses a range that wraps. */
+/* Checks the memory of a region that is about to be registered. Returns 0 or -EFAULT. Memory that is
+ * registered on demand is checked when it is accessed, by the guard; so is all memory when the kernel
+ * does not say. The engine refuses a range that wraps. */
 static int check_memory(const void *addr, uint64_t len_bytes, uint32_t access)
 {
     bool wraps = len_bytes > UINTPTR_MAX - (uintptr_t)addr;
@@ -101,7 +101,7 @@ static int reg(struct rdma_pd *pd, const struct wanted *w, struct rdma_mr **out)
                        : rdma_mr_reg(pd, w->addr, w->len_bytes, rights, out);
 }
 
-/* Whether what is wanted names memory now: a fast region and all memory do not. */
+/* Returns whether `w` names memory now: a fast region and all memory do not. */
 static bool names_memory(const struct wanted *w)
 {
     return !w->max_bytes && !w->is_all;
@@ -249,7 +249,7 @@ uint32_t nornic_mw_rkey(struct nornic_mw *mw)
     return rkey;
 }
 
-/* --- address handles: what a send names is the engine's own --- */
+/* --- address handles: a send names the engine's own --- */
 
 int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct nornic_ah **out)
 {

@@ -10,8 +10,9 @@
 #include "base/base.h"
 #include "base/guard.h"
 
-/* A signal, and the action that was in force before. The members of `before` are complete before `is_known` is set;
- * they change only when the program installs a handler of its own behind which this one is put again. */
+/* A signal, and the action that was in force before. The members of `before` are complete before
+ * `is_known` is set; they change only when the program installs a handler of its own behind which this
+ * one is put again. */
 struct fault_signal {
     int number;
     _Atomic(const struct sigaction *) before;
@@ -22,16 +23,16 @@ struct fault_signal {
 static struct fault_signal signals[] = {{.number = SIGSEGV}, {.number = SIGBUS}};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The signal that the thread's handler passes on: its context, and the frame of the handler that the kernel has called
- * with it. A program's handler may call this handler again, which it had found installed: with the same context, from
- * another frame. A handler of the program may also leave by siglongjmp(): the next signal with a context at the same
- * place comes in the same frame. */
+/* The signal that the thread's handler passes on: its context, and the frame of the handler that the
+ * kernel has called with it. A program's handler may call this handler again, which it had found
+ * installed: with the same context, from another frame. A handler of the program may also leave by
+ * siglongjmp(): the next signal with a context at the same place comes in the same frame. */
 static _Thread_local struct {
     const void *context, *frame;
 } passing __attribute__((tls_model("initial-exec")));
 
-/* Lets the default action end the process, or ignores what a process has sent and the program ignores. A fault
- * comes again when the handler returns. */
+/* Lets the default action end the process, or ignores what a process has sent and the program ignores. A
+ * fault comes again when the handler returns. */
 static void act_by_default(int number, const siginfo_t *info, const struct sigaction *before)
 {
     if (info->si_code <= 0 && before->sa_handler == SIG_IGN)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress belongs to one lock, not to one thread (contract 3): its holder moves frames both ways and fires
- * the timers. */
+/* Progress belongs to one lock, not to one thread (contract 3): its holder moves frames both ways and
+ * fires the timers. */
 #include "host/dev/fault.h"
 #include "host/dev/dev.h"
 

@@ -2,9 +2,9 @@
 /* A TCP connection of iWARP: between a non-blocking socket and a queue pair of iwarp/, or the set-up that
  * comes before there is one.
  *
- * epoll tells edges, so what it said is kept until a call says EAGAIN. A short read is as good as that:
- * what comes after it makes another edge. Not so behind a FIN, which may have been there already: then it
- * is read to its end. */
+ * epoll tells edges, so an edge is kept until a call says EAGAIN. A short read is as good as EAGAIN:
+ * octets that come later make another edge. A FIN may have been there before the edge: then the socket is
+ * read to its end. */
 #include "host/iwarp/iwarp.h"
 
 #include <assert.h>
@@ -163,7 +163,7 @@ void host_iw_conn_release(struct host_iw_conn *conn)
     free(conn);
 }
 
-/* --- what the engine wants --- */
+/* --- deadlines and TCP, as the engine wants them --- */
 
 /* A set-up without a queue pair has said no, and TCP has not taken all of that. */
 static bool is_refusing(const struct host_iw_conn *conn)
@@ -191,7 +191,7 @@ static void set_timer(struct host_iw_conn *conn)
         rdma_timer_arm(&conn->iw->timers, &conn->timer, due_ns);
 }
 
-/* A set-up without a queue pair says by its state what is to become of TCP. */
+/* Returns the state that TCP is to have. A set-up without a queue pair says so by its own state. */
 static enum iwarp_tcp wanted_tcp(const struct host_iw_conn *conn)
 {
     if (conn->qp)
@@ -200,7 +200,7 @@ static enum iwarp_tcp wanted_tcp(const struct host_iw_conn *conn)
     return has_failed && !is_refusing(conn) ? IWARP_TCP_CLOSE : IWARP_TCP_OPEN;
 }
 
-/* What the CM is told of. */
+/* Returns a number that changes with each state that the CM is told of. */
 static unsigned look_of(const struct host_iw_conn *conn)
 {
     size_t left_bytes;
@@ -337,7 +337,7 @@ static bool finish_connecting(struct host_iw_conn *conn)
     return true;
 }
 
-/* Nobody reads what comes before the CM knows that TCP is up. */
+/* Octets wait until the CM knows that TCP is up. */
 static bool takes_octets(const struct host_iw_conn *conn)
 {
     return conn->tcp == HOST_IW_OPEN && (conn->qp || conn->setup.state != IWARP_SETUP_NONE);
@@ -388,8 +388,8 @@ static size_t sum(const struct iwarp_piece *pieces, uint32_t piece_count)
     return bytes;
 }
 
-/* Copies the pieces of a short message to `whole`: they take the kernel longer than its octets. Returns false
- * when a piece cannot be read. */
+/* Copies the pieces of a short message to `whole`: they take the kernel longer than its octets. Returns
+ * false when a piece cannot be read. */
 static bool put_together(uint8_t *whole, const struct iwarp_piece *pieces, uint32_t piece_count)
 {
     for (uint32_t i = 0; i < piece_count; i++) {
@@ -424,7 +424,7 @@ static ssize_t write_pieces(struct host_iw_conn *conn, const struct iwarp_piece 
     return n < 0 ? -errno : n;
 }
 
-/* What is left unsent until the socket is writable again; EAGAIN and EINTR are no failure. */
+/* EAGAIN and EINTR are no failure: the octets are sent when the socket is writable again. */
 static bool is_failure(ssize_t written)
 {
     return written < 0 && written != -EAGAIN && written != -EINTR;

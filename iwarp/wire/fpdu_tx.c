@@ -29,7 +29,7 @@ bool iwarp_fpdu_tx_has_room(const struct iwarp_fpdu_tx *tx, uint32_t ulpdu_bytes
            tx->piece_count + piece_count + 2 * markers + 4 <= IWARP_BATCH_PIECES;
 }
 
-/* Brings the CRC up to what was pushed. */
+/* Adds the octets that were pushed to the CRC. */
 static void sum(struct iwarp_fpdu_tx *tx)
 {
     if (tx->rules.has_crc && tx->unsummed_bytes)
@@ -37,8 +37,8 @@ static void sum(struct iwarp_fpdu_tx *tx)
     tx->unsummed_bytes = 0;
 }
 
-/* Octets that follow each other in memory are summed in one go: a call costs as much as a hundred of them,
- * and an FPDU begins with three short parts. */
+/* Octets that follow each other in memory are summed in one go: a call costs as much as a hundred of
+ * them, and an FPDU begins with three short parts. */
 static void sum_later(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
 {
     if (tx->unsummed_bytes && tx->unsummed + tx->unsummed_bytes != bytes)
@@ -48,7 +48,7 @@ static void sum_later(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t l
     tx->unsummed_bytes += len_bytes;
 }
 
-/* Adds octets of the FPDU that stay where they are; the last piece is made longer if it ends there. */
+/* Adds octets of the FPDU that stay in their place; the last piece is made longer if it ends there. */
 static void push(struct iwarp_fpdu_tx *tx, const uint8_t *bytes, uint32_t len_bytes)
 {
     struct iwarp_piece *last = tx->piece_count ? &tx->pieces[tx->piece_count - 1] : NULL;
@@ -93,7 +93,8 @@ static bool push_load(struct iwarp_fpdu_tx *tx, const uint8_t *memory, uint32_t 
     return true;
 }
 
-/* IWARP-MARK-01..03: one that leads the FPDU points at its start and is not counted by those that follow. */
+/* IWARP-MARK-01..03: one that leads the FPDU points at its start and is not counted by those that follow.
+ */
 static void put_marker_if_due(struct iwarp_fpdu_tx *tx)
 {
     uint8_t marker[IWARP_MARKER_BYTES];

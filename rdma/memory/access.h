@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accesses to the memory of regions, which may be gone: base/guard.h. A fault is counted in the domain. Inside the
- * engines only. */
+/* Accesses to the memory of regions, which may be gone: base/guard.h. A fault is counted in the domain.
+ * Inside the engines only. */
 #ifndef NORNIC_RDMA_ACCESS_H
 #define NORNIC_RDMA_ACCESS_H
 
@@ -9,15 +9,16 @@
 
 struct rdma_domain;
 
-/* Copies `len_bytes` into memory of a region, and out of it. Returns false when the memory cannot be accessed: a
- * part may be copied. */
+/* Copies `len_bytes` into memory of a region, and out of it. Returns false when the memory cannot be
+ * accessed: a part may be copied. */
 bool rdma_store(struct rdma_domain *domain, uint8_t *memory, const uint8_t *from, uint32_t len_bytes);
 bool rdma_load(struct rdma_domain *domain, uint8_t *to, const uint8_t *memory, uint32_t len_bytes);
 
 /* Counts an access that faulted elsewhere: in a system call, or under a guard of the caller's. */
 void rdma_note_fault(struct rdma_domain *domain);
 
-/* Runs `step(arg)`, which accesses the `len_bytes` of `memory`. Returns false when it cannot: guard_run(). */
+/* Runs `step(arg)`, which accesses the `len_bytes` of `memory`. Returns false when it cannot:
+ * guard_run(). */
 bool rdma_access(struct rdma_domain *domain, const void *memory, uint32_t len_bytes, void (*step)(void *arg),
                  void *arg);
 

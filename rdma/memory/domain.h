@@ -19,7 +19,7 @@ struct rdma_domain {
     struct rdma_key_table keys; /* of regions and windows */
     struct rdma_xrc_table xrc;
     uint32_t pd_count, xrcd_count;
-    uint64_t fault_count; /* accesses that ended in a fault: rdma/memory/access.h */
+    uint64_t fault_count;      /* accesses that ended in a fault: rdma/memory/access.h */
     rdma_event_hook *on_event; /* may be NULL */
     void *event_ctx;
     struct rdma_qp *failing; /* QPs of overflowed CQs, which wait to be moved to ERR */
@@ -30,8 +30,8 @@ struct rdma_pd {
     uint32_t dependents; /* regions, windows, SRQs and QPs (ROCE-PD-2) */
 };
 
-/* Where `len_bytes` of a valid region from `offset` on lie, which are inside it. NULL: it is of all memory,
- * and there is none, or with `write` none that can be written to. */
+/* Where `len_bytes` of a valid region from `offset` on lie, which are inside it. NULL: it is of all
+ * memory, and there is none, or with `write` none that can be written to. */
 uint8_t *rdma_mr_place(const struct rdma_mr *mr, uint64_t offset, uint64_t len_bytes, bool write);
 
 static inline void *rdma_alloc(const struct rdma_domain *domain, size_t len_bytes)

@@ -3,7 +3,8 @@
 
 #include "rdma/memory/access.h"
 
-/* Finds the piece of an SGE that begins at `offset` of it. NULL: a fault. `*n` is cut to what is there. */
+/* Finds the piece of an SGE that begins at `offset` of it. NULL: a fault. `*n` is cut to what is there.
+ */
 static uint8_t *piece_of(const struct rdma_domain *domain, const struct rdma_pd *pd,
                          const struct nornic_sge *sge, uint32_t offset, uint32_t *n, bool write)
 {
@@ -52,16 +53,14 @@ static bool walk(struct rdma_domain *domain, const struct rdma_pd *pd, const str
     return len_bytes == 0;
 }
 
-bool rdma_sge_gather(struct rdma_domain *domain, const struct rdma_pd *pd,
-                     const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, uint8_t *dst,
-                     uint32_t len_bytes)
+bool rdma_sge_gather(struct rdma_domain *domain, const struct rdma_pd *pd, const struct nornic_sge *sges,
+                     uint32_t num_sge, uint32_t offset, uint8_t *dst, uint32_t len_bytes)
 {
     return walk(domain, pd, sges, num_sge, offset, dst, NULL, len_bytes);
 }
 
-bool rdma_sge_scatter(struct rdma_domain *domain, const struct rdma_pd *pd,
-                      const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, const uint8_t *src,
-                      uint32_t len_bytes)
+bool rdma_sge_scatter(struct rdma_domain *domain, const struct rdma_pd *pd, const struct nornic_sge *sges,
+                      uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes)
 {
     return walk(domain, pd, sges, num_sge, offset, NULL, src, len_bytes);
 }

@@ -79,7 +79,8 @@ struct counting {
     const uint8_t *data;
 };
 
-/* Adds the packets, each whole before the next is begun: a fault in the data of one leaves those before it. */
+/* Adds the packets, each whole before the next is begun: a fault in the data of one leaves those before
+ * it. */
 static void count_on(void *arg)
 {
     const struct counting *c = arg;

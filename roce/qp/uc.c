@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unreliable Connection: packets like those of RC, but nobody answers. What is lost stays lost, and the
- * receiver tells nothing but whole messages. ROCE section 9. */
+/* Unreliable Connection: packets like those of RC, without answers. A lost packet stays lost, and the
+ * receiver tells of whole messages only. ROCE section 9. */
 #include "rdma/queue/local_ops.h"
 #include "roce/cc/cc.h"
 #include "roce/dev/inner.h"
@@ -21,8 +21,8 @@ static bool start_next(struct roce_qp *qp)
     return true;
 }
 
-/* No packet is ever sent twice, so a PSN is used up when its packet was built: a message that fails half-way
- * leaves no gap behind. */
+/* No packet is ever sent twice, so a PSN is used up when its packet was built: a message that fails
+ * half-way leaves no gap behind. */
 static bool uc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
@@ -77,8 +77,8 @@ static void fail_locally(struct roce_qp *qp, enum nornic_wc_status recv_status, 
     roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
-/* ROCE-UC-2, UC-3: the first packet of a message is welcome with any PSN and ends what was open; any other
- * must be the very next of the open message. */
+/* ROCE-UC-2, UC-3: the first packet of a message is welcome with any PSN and ends an open message; any
+ * other must be the very next of the open message. */
 static bool is_next(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     struct roce_responder *resp = &qp->resp;
@@ -93,7 +93,7 @@ static bool is_next(struct roce_qp *qp, const struct roce_pkt *pkt)
     return expected && roce_responder_check_sequence(resp, pkt->op->flags);
 }
 
-/* What is wrong with a packet that is the next one; ROCE_RX_TAKEN: nothing. */
+/* Returns the fault of a packet that is the next one; ROCE_RX_TAKEN: none. */
 static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt, struct roce_target *target)
 {
     uint32_t flags = pkt->op->flags;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5.
  *
- * The responder has one place, the expected PSN. A packet before it is a duplicate and answered from what is
- * remembered (responder_dup.c), never executed; one at it is checked and executed; one after it shows a gap,
- * which is told by one NAK until the gap is filled (nak_state), and is kept if the QP has room for that
+ * The responder has one place, the expected PSN. A packet before it is a duplicate and answered from
+ * memory (dup.c), never executed; one at it is checked and executed; one after it shows a gap, which is
+ * told by one NAK until the gap is filled (nak_state), and is kept if the QP has room for that
  * (reorder.h), else forgotten: the peer sends it again. epsn moves by one with each packet of a SEND or
- * WRITE, and by a whole answer with a READ, since its responses take their PSNs from the requests' numbers.
+ * WRITE, and by a whole answer with a READ, since its responses take their PSNs from the requests'
+ * numbers.
  *
- * Execution and answer are apart. What is executed puts its answer into a queue in PSN order
- * (responder_queue.c), and the transmit side builds it when it is this QP's turn: an ACK that still waits is
- * stretched over what came since, so a burst costs one. A READ's data is fetched only when its packet is
- * built. The queue is as large as what a peer may have outstanding (max_dest_rd_atomic) can need; a packet
- * whose answer finds no room is treated as lost.
- */
+ * Execution and answer are apart. A request that is executed puts its answer into a queue in PSN order
+ * (queue.c), and the transmit side builds it when it is this QP's turn: an ACK that still waits is
+ * stretched over later packets, so a burst costs one. A READ's data is fetched only when its packet is
+ * built. The queue has room for the answers to all requests that a peer may have outstanding
+ * (max_dest_rd_atomic). A packet is treated as lost when its answer finds no room. */
 #include "base/base.h"
 #include "roce/responder/responder.h"
 
@@ -30,8 +30,8 @@ int roce_responder_init(struct roce_qp *qp)
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t resources = qp->attr.max_dest_rd_atomic;
-    /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each. What
-     * waits now has room besides. */
+    /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each.
+     * The answers that wait now have room besides. */
     resp->queue_size = pow2_up(4 * resources + 8 + (resp->queue_tail - resp->queue_head));
     resp->queue_head = resp->queue_tail = 0;
     resp->resource_next = 0;
@@ -112,8 +112,8 @@ static bool has_resource(const struct roce_qp *qp)
     return roce_response_pending_rd_atomic(qp) < qp->attr.max_dest_rd_atomic;
 }
 
-/* ROCE-RS-5, RS-8, RS-48. The whole of a WRITE is checked with each of its packets: its region may have gone
- * away since the one before. */
+/* ROCE-RS-5, RS-8, RS-48. The whole of a WRITE is checked with each of its packets: its region may have
+ * gone away since the one before. */
 bool roce_responder_check_keys(const struct roce_qp *qp, const struct roce_pkt *pkt,
                                struct roce_target *target)
 {
@@ -195,8 +195,8 @@ struct placing {
     bool is_last;
 };
 
-/* Stores a WRITE's bytes. The last ones of a message go last, for applications that poll memory (ROCE-RS-62).
- */
+/* Stores a WRITE's bytes. The last ones of a message go last, for applications that poll memory
+ * (ROCE-RS-62). */
 static void place(void *arg)
 {
     const struct placing *p = arg;
@@ -324,7 +324,8 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     if (!read) {
         struct atomic_access a = {.at = (uint64_t *)(void *)target->at, .pkt = pkt};
         if (!rdma_access(qp->dev->domain, a.at, sizeof *a.at, execute_atomic, &a)) {
-            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, pkt->bth.psn, NORNIC_WC_LOC_ACCESS_ERR, now_ns);
+            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, pkt->bth.psn, NORNIC_WC_LOC_ACCESS_ERR,
+                                 now_ns);
             return ROCE_RX_TAKEN;
         }
         r.original = answer.original = a.original;
@@ -336,7 +337,8 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     return ROCE_RX_TAKEN;
 }
 
-/* ROCE-RS-46: no such operation, whatever its key allows; adapters say so too before they look at the key. */
+/* ROCE-RS-46: no such operation, whatever its key allows; adapters say so too before they look at the
+ * key. */
 static bool is_misaligned(const struct roce_pkt *pkt)
 {
     return pkt->op->flags & ROCE_PKT_ATOMIC && pkt->atomiceth.va & 7;
@@ -386,9 +388,10 @@ static bool goes_on(const struct roce_qp *qp)
     return qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != NORNIC_QPS_ERR;
 }
 
-/* Goes on with what was kept behind the gap that has just been filled, and asks for the next gap at once. An
- * ACK of the packet that filled it is stretched over what was kept: alone it would tell the peer that nothing
- * was. The answer of a READ or atomic, or a NAK, says as much (ROCE-RS-13, RS-52). */
+/* Goes on with the packets that were kept behind the gap that has just been filled, and asks for the next
+ * gap at once. An ACK of the packet that filled it is stretched over the kept packets: alone it would
+ * tell the peer that none was kept. The answer of a READ or atomic, or a NAK, says as much (ROCE-RS-13,
+ * RS-52). */
 static void take_kept(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_pkt pkt;

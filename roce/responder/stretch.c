@@ -6,7 +6,7 @@
 #include "roce/requester/request.h"
 #include "roce/responder/responder.h"
 
-/* Where the next packets of a message go. */
+/* The place of the next packets of a message. */
 struct stretch {
     uint8_t *to;       /* memory for whole packets, as far as it lies in one piece */
     uint32_t max_pkts; /* without the message's last */
@@ -14,14 +14,14 @@ struct stretch {
     uint32_t asked; /* how many were taken when the last came that asks for an ACK; 0: none */
 };
 
-/* The packet is a MIDDLE of a message over RC, and nobody wants to see each of those behind it. */
+/* The packet is a MIDDLE of a message over RC, and no observer wants to see each of those behind it. */
 static bool may_be_followed(const struct roce_dev *dev, const struct roce_pkt *pkt)
 {
     return pkt->op->flags & ROCE_PKT_MIDDLE && pkt->bth.opcode >> 5 == ROCE_SERVICE_RC &&
            !dev->config.trace && (pkt->tclass & 3) != ROCE_ECN_CE;
 }
 
-/* Requests: what roce_responder_rx() would check of each, in its order. */
+/* Begins with requests: the checks of roce_responder_rx() for each, in its order. */
 static bool begin_request(struct roce_qp *qp, const struct roce_pkt *pkt, struct stretch *s)
 {
     const struct roce_responder *resp = &qp->resp;
@@ -51,7 +51,7 @@ static void end_request(struct roce_qp *qp, const struct roce_pkt *pkt, const st
         roce_response_push_ack(qp, roce_psn_add(pkt->bth.psn, s->asked));
 }
 
-/* A READ's answer: what roce_requester_rx() would check of each. */
+/* Begins with a READ's answer: the checks of roce_requester_rx() for each. */
 static bool begin_response(struct roce_qp *qp, const struct roce_pkt *pkt, struct stretch *s)
 {
     const struct roce_requester *req = &qp->req;
@@ -75,8 +75,8 @@ static void end_response(struct roce_qp *qp, const struct stretch *s, uint64_t n
     roce_requester_progress(qp, now_ns);
 }
 
-/* Takes what fits. A packet whose memory cannot be written to is left, with all behind it, to the way of single
- * packets, which refuses it. */
+/* Takes the packets that fit. A packet for memory that cannot be written to is left, with all behind it,
+ * to the way of single packets, which refuses it. */
 static void take(struct rdma_domain *domain, struct stretch *s, struct roce_arrival *arrival, uint32_t next,
                  uint32_t pkt_bytes)
 {

@@ -19,8 +19,9 @@ static uint8_t read_op(const struct roce_response *r, bool last)
 }
 
 /* Builds a response packet with `len_bytes` of payload. */
-static enum roce_built build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
-                  const uint8_t *payload, uint32_t len_bytes, struct roce_run *run)
+static enum roce_built build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code,
+                             uint8_t syndrome, const uint8_t *payload, uint32_t len_bytes,
+                             struct roce_run *run)
 {
     uint8_t opcode = ROCE_OPCODE(qp->transport->service, op_code);
     const struct roce_opcode *op = &roce_opcodes[opcode];
@@ -82,8 +83,8 @@ static void sent(struct roce_response *r, uint32_t pkts, uint32_t bytes)
     r->left_bytes -= bytes;
 }
 
-/* Behind a MIDDLE packet of a READ's answer: those that fit the run, without the LAST. Nothing paces them or
- * wants to see each. */
+/* Behind a MIDDLE packet of a READ's answer: those that fit the run, without the LAST. Nothing paces them
+ * or wants to see each. */
 static void count_on(struct roce_qp *qp, struct roce_response *r, struct roce_run *run)
 {
     uint32_t n = min_u32((r->left_bytes - 1) / qp->pmtu_bytes, roce_run_room(run));
@@ -96,8 +97,8 @@ static void count_on(struct roce_qp *qp, struct roce_response *r, struct roce_ru
 }
 
 /* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). */
-static enum roce_built build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
-                       struct roce_run *run)
+static enum roce_built build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data,
+                                  uint32_t len_bytes, struct roce_run *run)
 {
     bool last = len_bytes == r->left_bytes, is_middle = r->has_begun && !last;
     enum roce_built built =
@@ -127,8 +128,8 @@ static bool build_other(struct roce_qp *qp, const struct roce_response *r, struc
     return true;
 }
 
-/* The answer of a READ whose region or memory went away (ROCE-MR-5) ends here. A replay just ends: no NAK for it
- * (ROCE-RS-24). */
+/* The answer of a READ whose region or memory went away (ROCE-MR-5) ends here. A replay just ends: no NAK
+ * for it (ROCE-RS-24). */
 static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint64_t now_ns)
 {
     uint32_t psn = r->psn;

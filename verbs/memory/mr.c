@@ -14,15 +14,15 @@
 
 #define NULL_MR_BYTES (UINT64_C(1) << 20)
 
-/* What counts; the rest of what is known are hints, or said of the memory. */
+/* Rights that count; the other known bits are hints, or describe the memory. */
 #define RIGHTS                                                                                              \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND)
 #define KNOWN       (RIGHTS | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define REREG_KNOWN (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
-/* Whether the range is there and may be written to, if that is to be, and present from now on, as an
- * adapter's driver has it pinned. Where the kernel does not say, it is taken for good. 0 or EFAULT. */
+/* Checks that the range is there and may be written to, if `is_written`. Memory of which the kernel does
+ * not say so counts as good. Returns 0 or EFAULT. */
 static int check_memory(const void *addr, size_t len_bytes, bool is_written)
 {
     return nornic_memory_check(addr, len_bytes, is_written) == -EFAULT ? EFAULT : 0;
@@ -51,7 +51,7 @@ static int fail(const struct verbs_mr_range *range, int err)
                       range->addr, range->access);
 }
 
-/* What implicit on-demand paging registers: the whole address space. */
+/* Implicit on-demand paging registers the whole address space. */
 static bool is_all(const struct verbs_mr_range *range)
 {
     return range->access & IBV_ACCESS_ON_DEMAND && !range->addr && range->len_bytes == SIZE_MAX &&
@@ -183,7 +183,7 @@ int ibv_dereg_mr(struct ibv_mr *base)
 
 /* --- registered anew, under the same keys --- */
 
-/* As rdma-core has it: ERR_INPUT is of the arguments, ERR_CMD of what they would make of the region. */
+/* As rdma-core has it: ERR_INPUT is of the arguments, ERR_CMD of the region that they would make. */
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
     struct verbs_mr *mr = verbs_mr_of(base);
@@ -224,8 +224,8 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 
 /* --- others --- */
 
-/* Memory that nobody looks at, by whatever address: what is written to it is gone. One piece of a request may
- * have NULL_MR_BYTES of it. */
+/* Registers memory that the program never reads, by any address: bytes written to it are lost. One piece
+ * of a request may have NULL_MR_BYTES of it. */
 struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
 {
     void *memory = mmap(NULL, NULL_MR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -243,8 +243,8 @@ struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
     return &mr->base;
 }
 
-/* Pages of a process come by themselves: what may be asked for is checked, and nothing has to be done. In a
- * region of all memory that is whether there is any. */
+/* Checks the advice. Pages of a process come by themselves, so nothing has to be done. In a region of all
+ * memory the check asks whether memory is there. */
 int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sges,
                     uint32_t num_sges)
 {
@@ -295,7 +295,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
     if (mr && name) {
         name->base = mr->base;
         name->base.pd = pd;
-        name->base.addr = NULL; /* whoever imports it knows no address of it */
+        name->base.addr = NULL; /* the importer knows no address of it */
     }
     pthread_mutex_unlock(&own->lock);
     if (mr && name)

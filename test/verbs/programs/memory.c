@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program of libibverbs and librdmacm whose registered memory goes away. It knows nothing of nornic. Both ends of
- * each connection are in this process, on 127.0.0.1.
+/* A program of libibverbs and librdmacm with registered memory that goes away. It knows nothing of
+ * nornic. Both ends of each connection are in this process, on 127.0.0.1.
  *
- *   memory gone      for each way in which memory goes, and each operation: the operation fails, the process lives
+ *   memory gone      each operation on memory that went in each way: the operation fails, the process lives
  *   memory rights    memory that a kernel does not register: EFAULT
  *   memory demand    on-demand regions: a hole is an error, and memory that comes back is used again
  *   memory signals   SIGSEGV and SIGBUS of the program itself still go to the program
@@ -28,12 +28,14 @@
 
 #define PAGE_BYTES   4096u
 #define REGION_BYTES (64u * PAGE_BYTES)
-#define GONE_FROM    (32u * PAGE_BYTES) /* the half that goes */
+#define GONE_FROM    (32u * PAGE_BYTES)
+#define GONE_BYTES   (16u * PAGE_BYTES) /* that go; of a file, all behind them as well */
 #define WAIT_SECONDS 20
-#define ALL_ACCESS                                                                        \
+#define ALL_ACCESS \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-static void say(bool is_right, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void say(bool is_right, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void say(bool is_right, const char *name, const char *format, ...)
 {
@@ -89,7 +91,8 @@ static void listen_here(void)
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     listen_channel = rdma_create_event_channel();
     need(listen_channel && rdma_create_id(listen_channel, &listener, NULL, RDMA_PS_TCP) == 0, "an id");
-    need(rdma_bind_addr(listener, (struct sockaddr *)&addr) == 0 && rdma_listen(listener, 4) == 0, "a listener");
+    need(rdma_bind_addr(listener, (struct sockaddr *)&addr) == 0 && rdma_listen(listener, 4) == 0,
+         "a listener");
 }
 
 static void make_qp(struct end *end)
@@ -188,11 +191,11 @@ static const char *const way_names[WAYS] = {"unmapped", "no_rights", "read_only"
 static void go(const struct region *r, enum way way)
 {
     if (way == UNMAPPED)
-        munmap(r->at + GONE_FROM, REGION_BYTES - GONE_FROM);
+        munmap(r->at + GONE_FROM, GONE_BYTES);
     else if (way == CUT)
         need(ftruncate(r->fd, GONE_FROM) == 0, "a shorter file");
     else
-        mprotect(r->at + GONE_FROM, REGION_BYTES - GONE_FROM, way == READ_ONLY ? PROT_READ : PROT_NONE);
+        mprotect(r->at + GONE_FROM, GONE_BYTES, way == READ_ONLY ? PROT_READ : PROT_NONE);
 }
 
 /* --- operations --- */
@@ -248,8 +251,8 @@ static void post(const struct end *client, const struct end *server, const struc
     need(ibv_post_send(client->id->qp, &wr, &bad) == 0, "a request");
 }
 
-/* The completions that are right. iWARP completes a WRITE or SEND when TCP has taken it, and the peer's refusal ends
- * the connection: a READ behind it then fails. */
+/* The completions that are right. iWARP completes a WRITE or SEND when TCP has taken it, and the peer's
+ * refusal ends the connection: a READ behind it then fails. */
 static bool is_right(const struct operation *op, int status, bool is_iwarp)
 {
     if (op->is_local)
@@ -264,7 +267,8 @@ static bool is_over_iwarp(void)
     return pd->context->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-/* Returns the status of the operation; over iWARP, of a READ behind it where the operation itself completes early. */
+/* Returns the status of the operation. An operation that completes early over iWARP is followed by a
+ * READ: then that of the READ. */
 static int status_of(const struct end *client, const struct end *server, const struct operation *op)
 {
     int status = completion(client);
@@ -492,8 +496,10 @@ static void signals(void)
     status = in_child(chain_and_touch);
     say(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "handlers_in_a_ring", "status 0x%x", status);
 
-    /* a handler that is installed behind the library's, and one before which the library puts its own again */
-    struct sigaction plain = {.sa_handler = on_signal}, info = {.sa_sigaction = on_info, .sa_flags = SA_SIGINFO};
+    /* a handler that is installed behind the library's, and one before which the library puts its own
+     * again */
+    struct sigaction plain = {.sa_handler = on_signal},
+                     info = {.sa_sigaction = on_info, .sa_flags = SA_SIGINFO};
     sigaction(SIGSEGV, &plain, NULL);
     say(touch_nowhere() == SIGSEGV, "own_handler", "caught %d", caught);
     sigaction(SIGBUS, &info, NULL);
