@@ -8,7 +8,7 @@
 #include "iwarp/atomic.h"
 #include "iwarp/emit.h"
 #include "iwarp/ring.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 
 #define ATOMIC_BYTES 8
 

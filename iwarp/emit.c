@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "iwarp/emit.h"
 
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 
 static uint8_t *put_ctrl(uint8_t *p, enum iwarp_op op, bool is_last)
 {

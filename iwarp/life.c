@@ -11,7 +11,7 @@
 #include "iwarp/ring.h"
 #include "iwarp/sink.h"
 #include "iwarp/wire/size.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 
 #define DEFAULT_EMSS_BYTES 536u /* of a TCP that has said nothing */
 

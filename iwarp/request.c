@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "iwarp/emit.h"
 #include "iwarp/ring.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 #include "rdma/queue/local_ops.h"
 
 #define RTR_STAG 1u /* IWARP-ECE-08: not 0 */

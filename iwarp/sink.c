@@ -9,7 +9,7 @@
 #include "iwarp/wire/opcode.h"
 #include "iwarp/request.h"
 #include "iwarp/term_rx.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 
 struct segment {
     const struct iwarp_ulpdu *ulpdu;

@@ -19,7 +19,7 @@ struct rdma_domain {
     struct rdma_key_table keys; /* of regions and windows */
     struct rdma_xrc_table xrc;
     uint32_t pd_count, xrcd_count;
-    uint64_t fault_count;      /* accesses that ended in a fault: rdma/memory/access.h */
+    uint64_t fault_count;      /* accesses that ended in a fault: rdma/access.h */
     rdma_event_hook *on_event; /* may be NULL */
     void *event_ctx;
     struct rdma_qp *failing; /* QPs of overflowed CQs, which wait to be moved to ERR */

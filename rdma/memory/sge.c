@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma/memory/sge.h"
 
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 
 /* Finds the piece of an SGE that begins at `offset` of it. NULL: a fault. `*n` is cut to what is there.
  */

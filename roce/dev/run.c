@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 #include "roce/wire/icrc_copy.h"
 #include "roce/wire/icrc_parts.h"
 #include "roce/psn.h"

@@ -19,7 +19,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 #include "roce/responder/atomic.h"
 #include "roce/dev/inner.h"
 #include "roce/responder/reorder.h"

@@ -2,7 +2,7 @@
 #include "roce/responder/stretch.h"
 
 #include "base/base.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 #include "roce/requester/request.h"
 #include "roce/responder/responder.h"
 

@@ -2,7 +2,7 @@
 /* Building responses: ACKs, NAKs, READ responses, ATOMIC ACKs. ROCE sections 8.2, 8.5, 8.6. */
 #include "base/base.h"
 #include "net/bytes.h"
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 #include "roce/dev/av.h"
 #include "roce/cc/cc.h"
 #include "roce/dev/inner.h"

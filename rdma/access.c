@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma/memory/access.h"
+#include "rdma/access.h"
 
 #include "base/guard.h"
 #include "rdma/memory/domain.h"
