@@ -119,6 +119,7 @@ static void take_request(struct rsock *listener, struct rdma_cm_id *id, const st
         rdma_reject(id, NULL, 0);
         rs_forget(s);
     } else {
+        (void)rs_serve(s);
         STAILQ_INSERT_TAIL(&listener->pending, s, next_pending);
         listener->num_pending++;
         rs_wake(listener);
@@ -196,10 +197,10 @@ void rs_take_events(struct rsock *s)
             continue;
         }
         int err = step(s, event);
-        if (err && s->state != RS_FAILED) {
+        if (err && !rs_is_over(s)) {
             verbs_tell("rsocket %d is not connected: %s (%s)", s->fd, strerror(err),
                        rdma_event_str(event->event));
-            rs_set_state(s, RS_FAILED, err);
+            rs_break(s, err);
         }
         rdma_ack_cm_event(event);
     }

@@ -66,6 +66,16 @@ static bool has_room(struct rs_parts parts)
     return piece(&parts, SIZE_MAX, &len) != NULL;
 }
 
+/* An errno value instead of bytes that never come; 0: the stream has ended. What is cut stays an error. */
+static int cannot_receive(struct rsock *s)
+{
+    if (s->state == RS_REFUSED) {
+        int err = rs_take_err(s);
+        return err ? err : ENOTCONN;
+    }
+    return s->state != RS_FAILED ? 0 : s->err ? s->err : ECONNRESET;
+}
+
 ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
 {
     size_t done = 0;
@@ -75,7 +85,7 @@ ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
         if (err)
             break;
         if (!s->unread_bytes) {
-            err = s->state == RS_FAILED ? s->err : 0;
+            err = cannot_receive(s);
             break;
         }
         done += take(s, &to, flags);
@@ -87,8 +97,19 @@ ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
 
 /* --- out --- */
 
-static int cannot_send(const struct rsock *s)
+int rs_take_err(struct rsock *s)
 {
+    int err = s->err;
+    s->err = 0;
+    return err;
+}
+
+int rs_cannot_send(struct rsock *s)
+{
+    if (s->state == RS_REFUSED) {
+        int err = rs_take_err(s);
+        return err ? err : ENOTCONN;
+    }
     if (s->state == RS_FAILED)
         return s->err ? s->err : ECONNRESET;
     return s->state != RS_CONNECTED ? ECONNRESET : s->is_send_shut ? EPIPE : 0;
@@ -114,13 +135,13 @@ ssize_t rs_send_parts(struct rsock *s, struct rs_parts from, int flags)
     size_t done = 0;
     int err = rs_need_connection(s, flags);
     if (!err)
-        err = cannot_send(s);
+        err = rs_cannot_send(s);
     if (!err)
         err = rs_tell_mappings(s, flags);
     while (!err && has_room(from)) {
         err = rs_wait(s, RS_TO_WRITE, flags, rs_can_write);
         if (!err)
-            err = cannot_send(s);
+            err = rs_cannot_send(s);
         if (!err)
             err = send_one(s, &from, &done);
     }

@@ -32,8 +32,9 @@ int rs_tell_mappings(struct rsock *s, int flags)
         err = rs_wait(s, RS_TO_WRITE, flags, can_tell);
         if (err)
             return err;
-        if (s->state != RS_CONNECTED || s->is_send_shut)
-            return ECONNRESET;
+        err = rs_cannot_send(s);
+        if (err)
+            return err;
         const struct rs_iomap map = {
             mapping->offset,
             {(uintptr_t)mapping->mr->addr, mapping->mr->rkey, (uint32_t)mapping->mr->length}};
@@ -140,6 +141,8 @@ static int put(struct rsock *s, const uint8_t *buf, size_t count, uint64_t offse
 {
     int err = rs_need_connection(s, flags);
     if (!err)
+        err = rs_cannot_send(s);
+    if (!err)
         err = rs_tell_mappings(s, flags);
     while (!err && *done < count) {
         const struct rs_iomap *map = find(s, offset + *done);
@@ -149,8 +152,9 @@ static int put(struct rsock *s, const uint8_t *buf, size_t count, uint64_t offse
         err = rs_wait(s, RS_TO_WRITE, flags, can_put);
         if (err)
             return err;
-        if (s->state != RS_CONNECTED || s->is_send_shut)
-            return ECONNRESET;
+        err = rs_cannot_send(s);
+        if (err)
+            return err;
         const uint64_t inside = offset + *done - map->offset;
         const uint32_t len = (uint32_t)min_u64(min_u64(count - *done, map->sge.len_bytes - inside),
                                                min_u32(rs_send_room(s), RS_SEND_MAX));

@@ -162,8 +162,7 @@ static int get_own(struct rsock *s, int name, int *out)
     switch (name) {
     case SO_ERROR:
         rs_progress(s);
-        *out = s->err;
-        s->err = 0;
+        *out = rs_take_err(s);
         return 0;
     case SO_TYPE:
         *out = s->type;

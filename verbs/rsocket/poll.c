@@ -26,6 +26,7 @@ static int look(struct pollfd *fds, struct polled *polled, nfds_t count)
             rs_progress(s);
             fds[i].revents = rs_events(s, fds[i].events);
         } while (!fds[i].revents && !rs_arm(s));
+        (void)rs_serve(s);
         pthread_mutex_unlock(&s->lock);
         found += fds[i].revents != 0;
     }

@@ -9,6 +9,13 @@
 #include "verbs/rsocket/datagram.h"
 #include "verbs/rsocket/rsocket.h"
 
+/* Lets the descriptor wake threads that sleep, after the calling thread has taken their event. */
+static void arm_for_others(struct rsock *s)
+{
+    if (rs_has_others(s))
+        (void)rs_arm(s);
+}
+
 void rs_progress(struct rsock *s)
 {
     struct ibv_cq *cq;
@@ -17,6 +24,7 @@ void rs_progress(struct rsock *s)
     if (s->type == SOCK_DGRAM) {
         if (ds_poll(s))
             rs_wake(s);
+        arm_for_others(s);
         errno = before;
         return;
     }
@@ -32,6 +40,7 @@ void rs_progress(struct rsock *s)
     }
     if (rs_poll_stream(s))
         rs_wake(s);
+    arm_for_others(s);
     errno = before;
 }
 
@@ -55,16 +64,21 @@ bool rs_is_connected(const struct rsock *s)
     return s->state != RS_RESOLVING && s->state != RS_CONNECTING && s->state != RS_ACCEPTING;
 }
 
+bool rs_is_over(const struct rsock *s)
+{
+    return s->state == RS_ENDED || s->state == RS_FAILED || s->state == RS_REFUSED;
+}
+
 bool rs_can_read(const struct rsock *s)
 {
     if (s->state == RS_LISTENING)
         return !STAILQ_EMPTY(&s->pending);
-    return s->unread_bytes || s->is_recv_shut || s->state == RS_ENDED || s->state == RS_FAILED;
+    return s->unread_bytes || s->is_recv_shut || rs_is_over(s);
 }
 
 bool rs_can_write(const struct rsock *s)
 {
-    return rs_data_room(s) || s->is_send_shut || s->state == RS_ENDED || s->state == RS_FAILED;
+    return rs_data_room(s) || s->is_send_shut || rs_is_over(s);
 }
 
 short rs_events(const struct rsock *s, short asked)
@@ -76,7 +90,7 @@ short rs_events(const struct rsock *s, short asked)
         found |= asked & (POLLIN | POLLRDNORM);
     if (rs_can_write(s))
         found |= asked & (POLLOUT | POLLWRNORM);
-    if (s->state == RS_FAILED)
+    if (s->state == RS_FAILED || s->state == RS_REFUSED)
         found |= POLLERR;
     if (s->state == RS_ENDED && !s->unread_bytes)
         found |= POLLHUP; /* programs take it for the end also where there is more to read */

@@ -102,8 +102,20 @@ enum rs_state {
     RS_CONNECTING,
     RS_ACCEPTING, /* answered; the peer's word is awaited */
     RS_CONNECTED,
-    RS_ENDED, /* by either side; what has come can be read */
-    RS_FAILED /* with `err` */
+    RS_ENDED,  /* by either side; what has come can be read */
+    RS_FAILED, /* a connection, with `err` */
+    RS_REFUSED /* an attempt to connect, with `err`: there never was a connection */
+};
+
+/* How far rconnect() has come. */
+enum rs_request { RS_NOT_ASKED, RS_ASKED, RS_ANSWERED };
+
+/* What the server's thread (verbs/rsocket/serve.c) does for an rsocket. */
+enum rs_service {
+    RS_UNSERVED,
+    RS_SWEPT,     /* looks at it now and then */
+    RS_WATCHED,   /* goes on with it at each event */
+    RS_UNSERVABLE /* nothing: it is being closed */
 };
 
 /* One mapping that the program made here (riomap()). */
@@ -134,7 +146,10 @@ struct rsock {
     atomic_uint users; /* the table, and calls */
     pthread_mutex_t lock;
     enum rs_state state;
-    int err; /* of RS_FAILED; SO_ERROR takes it away */
+    enum rs_request request;
+    enum rs_service service;
+    unsigned generation; /* of the process that made it: rs_served_generation() */
+    int err;             /* of RS_FAILED and RS_REFUSED, until the program has been told */
     bool is_nonblocking;
     bool is_send_shut, is_recv_shut;           /* no more of that way, by either side */
     int options[RS_OPTIONS_MAX];               /* of a table in verbs/rsocket/options.c */
@@ -190,8 +205,12 @@ struct rsock {
 int rs_wake_fd(void);
 /* Wakes who waits for the rsocket, but the calling thread. Under its lock. */
 void rs_wake(struct rsock *s);
-/* The state from now on, with the errno value of RS_FAILED. Under the lock. */
+/* Whether another thread than the calling one waits for the rsocket. Under its lock. */
+bool rs_has_others(const struct rsock *s);
+/* The state from now on, with the errno value of RS_FAILED or RS_REFUSED. Under the lock. */
 void rs_set_state(struct rsock *s, enum rs_state state, int err);
+/* Ends the connection, or the attempt to connect, with an errno value. Under the lock. */
+void rs_break(struct rsock *s, int err);
 
 /* --- verbs/rsocket/endpoint.c --- */
 
@@ -228,6 +247,8 @@ void rs_done(struct rsock *s);
  * "not now" is told. */
 int rs_ended(const struct rsock *s, const char *call, int err);
 void rs_put(struct rsock *s);
+/* One more than the highest descriptor that may be in the table. */
+int rs_table_end(void);
 /* Takes it out of the table: with its last user it ends. */
 void rs_forget(struct rsock *s);
 
@@ -237,8 +258,13 @@ void rs_forget(struct rsock *s);
 bool rs_poll_stream(struct rsock *s);
 /* Lends what is free and gives credits, where that is due. */
 void rs_lend(struct rsock *s);
+/* Whether that is due, and waits for the completion of an earlier control message. */
+bool rs_owes_memory(const struct rsock *s);
 /* A control message. 0 or an errno value; EAGAIN: not now. */
 int rs_post_ctrl(struct rsock *s, enum rs_ctrl what);
+/* Where the peer lets this side send nothing, and nothing is under way that would fail if the peer were gone:
+ * sends an empty RDMA WRITE, which needs no receive there. As the persist timer of TCP. */
+void rs_probe(struct rsock *s);
 /* How many bytes in a row can be put at send.bytes[send_at]; 0 also without a place in the queue. */
 uint32_t rs_send_room(const struct rsock *s);
 /* Whether one more message may be sent. */
@@ -311,6 +337,8 @@ short rs_events(const struct rsock *s, short asked);
 bool rs_can_read(const struct rsock *s);
 bool rs_can_write(const struct rsock *s);
 bool rs_is_connected(const struct rsock *s); /* or never will be */
+/* Whether the connection is at its end, or there never will be one. */
+bool rs_is_over(const struct rsock *s);
 
 /* --- verbs/rsocket/iomap.c --- */
 
@@ -320,17 +348,31 @@ int rs_tell_mappings(struct rsock *s, int flags);
 
 /* --- verbs/rsocket/served.c --- */
 
-/* An epoll, once, which the caller's thread waits for; -1 with errno. */
-int rs_served_open(void);
-/* `fd` from now on, with `about` in its events. 0 or an errno value. */
-int rs_served_add(int fd, uint64_t about);
-/* The rsocket, before its descriptor is closed, and its timer, which is closed. */
-void rs_served_drop(struct rsock *s);
+/* In the events of the server's epoll: the descriptor of an rsocket, with RS_SERVED_TIMER for its timer; or
+ * the bell. */
+#define RS_SERVED_TIMER (UINT64_C(1) << 32)
+#define RS_SERVED_BELL  (UINT64_C(1) << 33)
+
+/* How many fork() are between the first process and this one. An rsocket belongs to its generation. */
+unsigned rs_served_generation(void);
+/* Lets the server's thread serve the rsocket in that way, and starts the thread where none runs. Under the
+ * rsocket's lock. 0 or an errno value, by which nothing changed. */
+int rs_served_change(struct rsock *s, enum rs_service mode);
+/* Watches the rsocket's timer, if the rsocket is served. 0 or an errno value. */
+int rs_served_add_timer(const struct rsock *s);
+void rs_served_close_timer(struct rsock *s);
+/* For the thread, after the bell. True: it serves no rsocket, its epoll is closed, and it has to end. */
+bool rs_served_is_over(void);
+/* For the thread: whether any rsocket is RS_SWEPT. */
+bool rs_served_has_swept(void);
 
 /* --- verbs/rsocket/serve.c --- */
 
-/* From now on requests are answered whether or not the program calls. 0 or an errno value. */
+/* Lets the server's thread go on with all that the rsocket has under way now, whether or not the program
+ * calls. After each call. 0 or an errno value. */
 int rs_serve(struct rsock *s);
+/* Starts a thread that waits for the events of `epoll`. 0 or an errno value. */
+int rs_start_server(int epoll);
 /* From now on, while it is connected, the peer gets a message every so many seconds, which fails where it is
  * gone; 0: no more. 0 or an errno value. */
 int rs_keep_alive(struct rsock *s, unsigned seconds);
@@ -352,6 +394,10 @@ struct rs_parts {
 /* Of a stream, under its lock: how many bytes were taken out of it into the parts, or put into it of
  * them; -1 with errno. */
 ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags);
+/* Takes the errno value that the program has not been told; 0: none. */
+int rs_take_err(struct rsock *s);
+/* Returns the errno value by which the rsocket cannot send; 0: it can. */
+int rs_cannot_send(struct rsock *s);
 ssize_t rs_send_parts(struct rsock *s, struct rs_parts from, int flags);
 
 #endif

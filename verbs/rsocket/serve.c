@@ -1,86 +1,141 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that answers the requests of all rsockets that listen, as a kernel does for sockets: who
- * connects is connected also while the program does something else. And it keeps alive those that want it. */
+/* A thread for rsockets that have something under way while the program does something else, as a kernel has
+ * it for sockets. It answers requests, connects, lends memory again and keeps connections alive. It ends with
+ * the last rsocket that it serves. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "verbs/rsocket/rsocket.h"
 
-static struct {
-    pthread_once_t once;
-    int epoll; /* verbs/rsocket/served.c */
-    int err;   /* why there is none */
-} server = {.once = PTHREAD_ONCE_INIT};
+/* Between two looks at connected rsockets. A peer's messages for which it needs no credit, such as those of
+ * SO_KEEPALIVE, use up receives of a program that never looks. */
+#define SWEEP_MS 3000
 
-/* What an event of the epoll is about: the rsocket of that descriptor, and its timer. */
-#define IS_TIMER (UINT64_C(1) << 32)
+/* Rounds over one rsocket before others have their turn. */
+#define ROUNDS 8
 
-/* An end that is gone does not acknowledge it, and so the queue pair fails; what the peer does with it is
- * nothing. */
+/* --- one rsocket --- */
+
+static enum rs_service service_of(const struct rsock *s)
+{
+    if (s->type != SOCK_STREAM)
+        return RS_UNSERVED;
+    if (s->state == RS_LISTENING || !rs_is_connected(s) || rs_owes_memory(s))
+        return RS_WATCHED;
+    return s->state == RS_CONNECTED ? RS_SWEPT : RS_UNSERVED;
+}
+
+int rs_serve(struct rsock *s)
+{
+    const enum rs_service before = s->service, mode = service_of(s);
+    int err = rs_served_change(s, mode);
+    if (err)
+        return verbs_fail(err, "no thread goes on with rsocket %d while the program does not", s->fd);
+    if (before != mode && mode == RS_WATCHED && s->state != RS_LISTENING)
+        (void)rs_arm(s); /* what has come already makes the descriptor readable, or was taken here */
+    return 0;
+}
+
+/* Sends the message of SO_KEEPALIVE. A dead peer does not acknowledge it, so the queue pair fails. */
 static void tick(struct rsock *s)
 {
     uint64_t expired;
     if (s->timer_fd < 0 || read(s->timer_fd, &expired, sizeof expired) != sizeof expired)
         return;
-    rs_progress(s); /* the last one's completion, where the program does not look */
+    rs_progress(s); /* the completion of the last one */
     if (s->state == RS_CONNECTED && s->ctrl_free && rs_post_ctrl(s, RS_CTRL_KEEPALIVE))
         verbs_tell("the rsocket of descriptor %d cannot be kept alive", s->fd);
 }
 
-static void *serve(void *arg)
+static void go_on(struct rsock *s)
 {
-    struct epoll_event event;
-    (void)arg;
-    for (;;) {
-        if (epoll_wait(server.epoll, &event, 1, -1) != 1)
-            continue;
-        struct rsock *s = rs_get((int)(uint32_t)event.data.u64);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        rs_progress(s);
+        if (s->service != RS_WATCHED || rs_arm(s))
+            return;
+    }
+}
+
+static void serve_fd(int fd, bool is_timer)
+{
+    struct rsock *s = rs_get(fd);
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (is_timer)
+        tick(s);
+    else
+        go_on(s);
+    rs_done(s);
+}
+
+/* --- the thread --- */
+
+static void sweep(void)
+{
+    for (int fd = 0, end = rs_table_end(); fd < end; fd++) {
+        struct rsock *s = rs_get(fd);
         if (!s)
             continue;
         pthread_mutex_lock(&s->lock);
-        if (event.data.u64 & IS_TIMER)
-            tick(s);
-        else
-            rs_progress(s);
-        pthread_mutex_unlock(&s->lock);
-        rs_put(s);
+        if (s->service == RS_SWEPT) {
+            go_on(s);
+            rs_probe(s);
+        }
+        rs_done(s);
     }
-    return NULL;
 }
 
-static void begin(void)
+static void *serve(void *arg)
+{
+    const int epoll = (int)(intptr_t)arg;
+    uint64_t swept_ms = rs_now_ms();
+    for (;;) {
+        struct epoll_event event;
+        const bool has_swept = rs_served_has_swept();
+        const int64_t left_ms = (int64_t)(swept_ms + SWEEP_MS - rs_now_ms());
+        const int count = epoll_wait(epoll, &event, 1, has_swept ? (int)max_i64(left_ms, 0) : -1);
+        if (has_swept && rs_now_ms() >= swept_ms + SWEEP_MS) {
+            sweep();
+            swept_ms = rs_now_ms();
+        }
+        if (count != 1)
+            continue;
+        if (event.data.u64 != RS_SERVED_BELL)
+            serve_fd((int)(uint32_t)event.data.u64, event.data.u64 & RS_SERVED_TIMER);
+        else if (rs_served_is_over())
+            return NULL;
+    }
+}
+
+int rs_start_server(int epoll)
 {
     pthread_t thread;
     sigset_t all, before;
-    server.epoll = rs_served_open();
-    if (server.epoll < 0) {
-        server.err = errno;
-        return;
-    }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's threads */
-    server.err = pthread_create(&thread, NULL, serve, NULL);
+    int err = pthread_create(&thread, NULL, serve, (void *)(intptr_t)epoll);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!server.err)
+    if (!err)
         pthread_detach(thread);
+    return err;
 }
 
-/* 0 or an errno value. */
-static int watch(int fd, uint64_t about)
-{
-    pthread_once(&server.once, begin);
-    if (server.err)
-        return verbs_fail(server.err, "no thread to answer requests for rsockets");
-    return rs_served_add(fd, about);
-}
+/* --- SO_KEEPALIVE --- */
 
-int rs_serve(struct rsock *s)
+static int open_timer(struct rsock *s)
 {
-    return watch(s->fd, (uint32_t)s->fd);
+    s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    int err = s->timer_fd < 0 ? errno : rs_served_add_timer(s);
+    if (!err)
+        return 0;
+    rs_served_close_timer(s);
+    return verbs_fail(err, "no timer for an rsocket");
 }
 
 int rs_keep_alive(struct rsock *s, unsigned seconds)
@@ -88,15 +143,8 @@ int rs_keep_alive(struct rsock *s, unsigned seconds)
     const struct itimerspec every = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
     if (s->timer_fd < 0 && !seconds)
         return 0;
-    if (s->timer_fd < 0) {
-        int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-        int err = fd < 0 ? errno : watch(fd, (uint32_t)s->fd | IS_TIMER);
-        if (err) {
-            if (fd >= 0)
-                close(fd);
-            return verbs_fail(err, "no timer for an rsocket");
-        }
-        s->timer_fd = fd;
-    }
+    int err = s->timer_fd < 0 ? open_timer(s) : 0;
+    if (err)
+        return err;
     return timerfd_settime(s->timer_fd, 0, &every, NULL) ? errno : 0;
 }

@@ -126,6 +126,13 @@ int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
     return leave(s, __func__, 0);
 }
 
+/* A connection, also one that has ended. */
+static bool has_peer(const struct rsock *s)
+{
+    return s->state == RS_ACCEPTING || s->state == RS_CONNECTED || s->state == RS_ENDED ||
+           s->state == RS_FAILED;
+}
+
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
     struct rsock *s = rs_need(socket);
@@ -133,7 +140,8 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
         return -1;
     if (s->type == SOCK_DGRAM)
         return leave(s, __func__, ds_name(s, true, addr, addrlen));
-    if (s->state == RS_NEW || s->state == RS_LISTENING)
+    rs_progress(s);
+    if (!has_peer(s))
         return leave(s, __func__, ENOTCONN);
     name(s, &s->id->route.addr.dst_addr, addr, addrlen);
     return leave(s, __func__, 0);
@@ -146,7 +154,9 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
     struct rsock *listener = rs_need(socket);
     if (!listener)
         return -1;
-    int err = listener->state == RS_LISTENING ? rs_wait(listener, RS_TO_READ, 0, rs_can_read) : EINVAL;
+    int err = listener->type != SOCK_STREAM      ? EOPNOTSUPP
+              : listener->state == RS_LISTENING ? rs_wait(listener, RS_TO_READ, 0, rs_can_read)
+                                                : EINVAL;
     if (err)
         return leave(listener, __func__, err);
     struct rsock *s = STAILQ_FIRST(&listener->pending);
@@ -155,26 +165,46 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
     rs_done(listener);
     pthread_mutex_lock(&s->lock);
     (void)rs_keep_alive(s, rs_keepalive_s(s)); /* without a timer: as if the option were not set */
+    (void)rs_serve(s);
     pthread_mutex_unlock(&s->lock);
     name(s, &s->id->route.addr.dst_addr, addr, addrlen);
     return s->fd;
 }
 
+static int begin_to_connect(struct rsock *s, const struct sockaddr *addr)
+{
+    s->request = RS_ASKED;
+    s->state = RS_RESOLVING;
+    if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS) == 0)
+        return 0;
+    rs_break(s, errno);
+    return rs_take_err(s);
+}
+
+/* The first call after the connection was made says 0, as for TCP, and later ones EISCONN. An rsocket
+ * connects once: after a refusal it stays without a connection. */
+static int answer_of_connect(struct rsock *s)
+{
+    int err = rs_take_err(s);
+    if (s->state != RS_CONNECTED)
+        return err ? err : ENOTCONN;
+    if (s->request != RS_ASKED)
+        return EISCONN;
+    s->request = RS_ANSWERED;
+    return 0;
+}
+
 static int connect_stream(struct rsock *s, const struct sockaddr *addr)
 {
-    if (s->state == RS_NEW) {
-        s->state = RS_RESOLVING;
-        if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS)) {
-            rs_set_state(s, RS_FAILED, errno);
-            return s->err;
-        }
-    } else if (s->is_nonblocking && !rs_is_connected(s)) {
-        return EALREADY;
-    }
-    int err = rs_need_connection(s, 0);
+    const bool is_first = s->state == RS_NEW;
+    if (s->state == RS_LISTENING)
+        return EINVAL;
+    int err = is_first ? begin_to_connect(s, addr) : 0;
+    if (!err)
+        err = rs_need_connection(s, 0);
     if (err == EAGAIN)
-        return EINPROGRESS;
-    return err ? err : s->state == RS_FAILED ? s->err : s->state == RS_CONNECTED ? 0 : ENOTCONN;
+        return is_first || !s->is_nonblocking ? EINPROGRESS : EALREADY;
+    return err ? err : answer_of_connect(s);
 }
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
@@ -190,6 +220,8 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 /* What is to be told to the peer; -1: nothing. */
 static int shut(struct rsock *s, int how)
 {
+    if ((how == SHUT_WR && s->is_send_shut) || (how == SHUT_RD && s->is_recv_shut))
+        return -1;
     if (how != SHUT_RD)
         s->is_send_shut = true;
     if (how != SHUT_WR)
@@ -219,6 +251,8 @@ int rshutdown(int socket, int how)
         return -1;
     if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
         return leave(s, __func__, EINVAL);
+    if (s->state == RS_ACCEPTING)
+        rs_wait(s, RS_ALWAYS, 0, rs_is_connected);
     if (s->type == SOCK_STREAM && s->state != RS_CONNECTED && s->state != RS_ENDED)
         return leave(s, __func__, ENOTCONN);
     if (s->type == SOCK_STREAM)
@@ -246,6 +280,7 @@ int rclose(int socket)
     shut_down(s, SHUT_RDWR);
     if (s->id && s->id->qp && s->state == RS_ENDED)
         rdma_disconnect(s->id);
+    (void)rs_served_change(s, RS_UNSERVABLE);
     rs_forget(s);
     return leave(s, __func__, 0);
 }

@@ -97,6 +97,14 @@ int rs_post_ctrl(struct rsock *s, enum rs_ctrl what)
     return err;
 }
 
+void rs_probe(struct rsock *s)
+{
+    if (s->state != RS_CONNECTED || rs_data_room(s) || !rs_is_sent(s))
+        return;
+    if (rs_post(s, RS_ID_CTRL, NULL, s->peer.sgl.addr, s->peer.sgl.key, NULL) == 0)
+        s->ctrl_free--;
+}
+
 /* The sequence number tells how much of what was sent has been taken, and so how much may be. */
 static int post_credits(struct rsock *s, bool has_half)
 {
@@ -111,12 +119,24 @@ static int post_credits(struct rsock *s, bool has_half)
                    s->peer.sgl.key, &msg);
 }
 
+/* Whether a half is free, or credits are due. */
+static bool is_lending_due(const struct rsock *s, bool *has_half)
+{
+    *has_half = s->free_bytes >= s->recv_bytes / 2;
+    return s->state == RS_CONNECTED && !s->is_recv_shut &&
+           (*has_half || (int16_t)(s->taken_seq - s->tell_seq) >= 0);
+}
+
+bool rs_owes_memory(const struct rsock *s)
+{
+    bool has_half;
+    return is_lending_due(s, &has_half) && s->ctrl_free < RS_CTRL_SLOTS;
+}
+
 void rs_lend(struct rsock *s)
 {
-    while (s->state == RS_CONNECTED && !s->is_recv_shut) {
-        bool has_half = s->free_bytes >= s->recv_bytes / 2;
-        if (!has_half && (int16_t)(s->taken_seq - s->tell_seq) < 0)
-            return;
+    bool has_half;
+    while (is_lending_due(s, &has_half)) {
         if (s->ctrl_free < rs_places(s, has_half) || post_credits(s, has_half))
             return;
         s->ctrl_free -= rs_places(s, has_half);
@@ -155,10 +175,10 @@ static void take_ctrl(struct rsock *s, uint32_t what)
 
 static void break_off(struct rsock *s, int err, const char *why)
 {
-    if (s->state == RS_ENDED || s->state == RS_FAILED)
+    if (rs_is_over(s))
         return;
     verbs_tell("the rsocket of descriptor %d fails: %s", s->fd, why);
-    rs_set_state(s, RS_FAILED, err);
+    rs_break(s, err);
 }
 
 static void take_data(struct rsock *s, uint32_t len_bytes)

@@ -73,6 +73,7 @@ struct rsock *rs_new(int family, int type)
         return verbs_fail_null(err, "no descriptor for an rsocket");
     }
     s->timer_fd = -1;
+    s->generation = rs_served_generation();
     s->family = family;
     s->type = type;
     s->rq_size = s->sq_size = RS_QUEUE_DEFAULT;
@@ -93,9 +94,10 @@ static void end(struct rsock *s)
         STAILQ_REMOVE_HEAD(&s->pending, next_pending);
         rs_forget(pending);
     }
+    (void)rs_served_change(s, RS_UNSERVABLE);
     ds_close(s);
     rs_close_endpoint(s);
-    rs_served_drop(s);
+    rs_served_close_timer(s);
     close(s->fd);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -139,9 +141,18 @@ struct rsock *rs_need(int fd)
     return s;
 }
 
+int rs_table_end(void)
+{
+    pthread_rwlock_rdlock(&table.lock);
+    int end = (int)table.size;
+    pthread_rwlock_unlock(&table.lock);
+    return end;
+}
+
 void rs_done(struct rsock *s)
 {
     int err = errno;
+    (void)rs_serve(s);
     pthread_mutex_unlock(&s->lock);
     rs_put(s);
     errno = err;

@@ -48,9 +48,25 @@ void rs_wake(struct rsock *s)
             eventfd_write(watch->wake_fd, 1);
 }
 
+bool rs_has_others(const struct rsock *s)
+{
+    const struct rs_watch *watch;
+    int own = fd_of_thread();
+    for (watch = LIST_FIRST(&s->watches); watch; watch = LIST_NEXT(watch, entry))
+        if (watch->wake_fd != own)
+            return true;
+    return false;
+}
+
 void rs_set_state(struct rsock *s, enum rs_state state, int err)
 {
     s->state = state;
     s->err = err;
     rs_wake(s);
+}
+
+void rs_break(struct rsock *s, int err)
+{
+    bool is_asking = s->state == RS_RESOLVING || s->state == RS_CONNECTING;
+    rs_set_state(s, is_asking ? RS_REFUSED : RS_FAILED, err);
 }
