@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash to know things again by, within one process: fast, and no defence against who chooses its input. */
+/* Hashes to find things again by, within one process. The keyed ones are for tables that peers or captures
+ * fill: nobody can choose keys of a table that meet in one place. The plain ones are the same in each process,
+ * for engines and for what is printed; they are no defence against chosen input. */
 #ifndef NORNIC_BASE_HASH_H
 #define NORNIC_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* --- keyed --- */
+
+/* SipHash-1-3 with the random key of this process, of what `hash` is of (0: of nothing) with `word`, or `n`
+ * bytes, behind it. Results differ from process to process: neither a result nor its order may be printed. */
+uint64_t hash_keyed_word(uint64_t hash, uint64_t word);
+uint64_t hash_keyed_bytes(uint64_t hash, const uint8_t *bytes, size_t n);
+/* SipHash-1-3 of `n` bytes with a key of two words, in the order of this machine. */
+uint64_t hash_siphash13(const uint64_t key[2], const uint8_t *bytes, size_t n);
+
+/* --- plain --- */
 
 /* The hash of what `hash` is of (0: of nothing), with `word` behind it. */
 static inline uint64_t hash_word(uint64_t hash, uint64_t word)

@@ -6,18 +6,15 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 
 /* The same for both directions. */
 static uint32_t bucket_of(const struct nornic_addr addr[2], const uint16_t port[2])
 {
-    uint32_t sum = 0;
-    for (unsigned end = 0; end < 2; end++) {
-        uint32_t hash = port[end] * UINT32_C(2654435761);
-        for (unsigned i = 0; i < sizeof addr[end].b; i++)
-            hash = (hash ^ addr[end].b[i]) * UINT32_C(16777619);
-        sum += hash;
-    }
-    return (sum ^ sum >> 16) % IWARP_BUCKETS;
+    uint64_t sum = 0;
+    for (unsigned end = 0; end < 2; end++)
+        sum += hash_keyed_bytes(port[end], addr[end].b, sizeof addr[end].b);
+    return (uint32_t)(sum % IWARP_BUCKETS);
 }
 
 static bool is_between(const struct iwarp_conn *c, const struct explain_network *network,

@@ -14,7 +14,7 @@
 #define IWARP_ASKED_MAX   256 /* Reads and atomics of a side that wait for their answers */
 #define IWARP_SENT_MAX    256 /* messages of a side that TCP has not acknowledged */
 #define IWARP_SEEN_MAX    32  /* segments of a side that are known again */
-#define IWARP_BUCKETS     4096
+#define IWARP_BUCKETS     16384
 #define IWARP_PLAIN_BYTES (UINT16_MAX + IWARP_MPA_LENGTH_BYTES + 3 + IWARP_MPA_CRC_BYTES)
 #define IWARP_RAW_BYTES   (IWARP_PLAIN_BYTES + (IWARP_PLAIN_BYTES / 508 + 2) * IWARP_MARKER_BYTES)
 

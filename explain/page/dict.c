@@ -4,19 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "explain/page/inside.h"
-
-static uint32_t hash(const char *text)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * 16777619u;
-    return h;
-}
 
 int explain_html_dict_number(struct explain_html_dict *dict, const char *text, bool *is_new)
 {
-    uint32_t at = hash(text) % HTML_DICT_SLOTS;
+    uint32_t at = (uint32_t)(hash_keyed_bytes(0, (const uint8_t *)text, strlen(text)) % HTML_DICT_SLOTS);
     *is_new = false;
     for (; dict->slots[at]; at = (at + 1) % HTML_DICT_SLOTS)
         if (strcmp(dict->texts[dict->slots[at] - 1], text) == 0)

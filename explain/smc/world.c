@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 struct smc_group *explain_smc_group_of(struct explain_smc *w, uint32_t id)
 {
     struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
@@ -39,8 +41,7 @@ struct smc_group *explain_smc_group_new(struct explain_smc *w)
 
 static struct smc_conn **bucket_of(struct explain_smc *w, uint32_t group, unsigned side, uint32_t token)
 {
-    uint32_t h = (token ^ group << 20) * 0x9e3779b1u;
-    return &w->buckets[side][(h >> 16) % SMC_BUCKETS];
+    return &w->buckets[side][hash_keyed_word(group, token) % SMC_BUCKETS];
 }
 
 static void take_out(struct explain_smc *w, struct smc_conn *c, unsigned side)

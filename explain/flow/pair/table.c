@@ -14,8 +14,10 @@
 
 static uint32_t hash(const struct explain_pair_key *k)
 {
-    uint64_t h = hash_word(k->qpn, (uint64_t)k->network.id << 32 | k->network.tunnel);
-    h = hash_bytes(hash_bytes(h, k->src.b, sizeof k->src.b), k->dst.b, sizeof k->dst.b);
+    uint32_t src_qpn = k->service == ROCE_SERVICE_UD ? k->src_qpn : 0;
+    uint64_t h =
+        hash_keyed_word((uint64_t)src_qpn << 32 | k->qpn, (uint64_t)k->network.id << 32 | k->network.tunnel);
+    h = hash_keyed_bytes(hash_keyed_bytes(h, k->src.b, sizeof k->src.b), k->dst.b, sizeof k->dst.b);
     return (uint32_t)(h >> 32);
 }
 
@@ -25,7 +27,9 @@ struct explain_pair_key explain_pair_key_of(const struct explain_pair *p, unsign
                                      .src = p->shown.addr[direction],
                                      .dst = p->shown.addr[!direction],
                                      .qpn = p->shown.qpn[!direction],
-                                     .service = p->shown.service};
+                                     .service = p->shown.service,
+                                     .src_qpn =
+                                         p->shown.service == ROCE_SERVICE_UD ? p->shown.qpn[direction] : 0};
 }
 
 bool explain_pair_is_key(const struct explain_pair *p, unsigned direction, const struct explain_pair_key *k)
@@ -197,6 +201,7 @@ struct explain_pair *explain_pair_create(struct explain_flows *f, const struct e
     p->shown.network = k->network;
     p->shown.addr[0] = k->src;
     p->shown.addr[1] = k->dst;
+    p->shown.qpn[0] = k->service == ROCE_SERVICE_UD ? k->src_qpn : 0;
     p->shown.qpn[1] = k->qpn;
     p->shown.service = k->service;
     struct explain_pair **chain = &f->by_index[p->index & (f->bucket_count - 1)];

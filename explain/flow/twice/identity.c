@@ -9,8 +9,8 @@
 #include "net/bytes.h"
 
 #define DATA_BYTES     64
-#define SPREAD         64 /* a power of two */
-#define BTH_CONGESTION 4  /* the byte of the BTH whose bits a switch may set */
+#define SPREAD         1024 /* a power of two */
+#define BTH_CONGESTION 4    /* the byte of the BTH whose bits a switch may set */
 
 /* --- what a packet is --- */
 
@@ -41,11 +41,12 @@ static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at
         p->payload_offset >= at && p->payload_offset <= p->len_bytes ? p->payload_offset : p->len_bytes;
     bool is_good = p->verdict == ROCE_RX_TAKEN;
     if (!bth || !is_good || bth->offset + BTH_CONGESTION >= end)
-        return hash_bytes(h, p->frame + at, p->len_bytes - at);
-    h = hash_bytes(hash_word(h, p->roce.src_port), p->frame + bth->offset, BTH_CONGESTION);
-    h = hash_bytes(h, p->frame + bth->offset + BTH_CONGESTION + 1, end - bth->offset - BTH_CONGESTION - 1);
-    h = hash_bytes(h, p->frame + end, min_u32(p->len_bytes - end, DATA_BYTES));
-    return hash_word(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
+        return hash_keyed_bytes(h, p->frame + at, p->len_bytes - at);
+    h = hash_keyed_bytes(hash_keyed_word(h, p->roce.src_port), p->frame + bth->offset, BTH_CONGESTION);
+    h = hash_keyed_bytes(h, p->frame + bth->offset + BTH_CONGESTION + 1,
+                         end - bth->offset - BTH_CONGESTION - 1);
+    h = hash_keyed_bytes(h, p->frame + end, min_u32(p->len_bytes - end, DATA_BYTES));
+    return hash_keyed_word(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
 }
 
 /* Of a sender that counts PSNs, or identifications as well, one packet is next to the other, or close to it:
@@ -55,7 +56,7 @@ static uint32_t place_of(const struct explain_packet *p, const struct explain_id
 {
     if (p->kind == EXPLAIN_SMC_TCP || p->verdict != ROCE_RX_TAKEN || p->roce.op->flags & ROCE_PKT_DETH)
         return (uint32_t)id->digest;
-    uint32_t flow = (uint32_t)(hash_word(id->way, p->roce.bth.dest_qpn) >> 32);
+    uint32_t flow = (uint32_t)hash_keyed_word(id->way, p->roce.bth.dest_qpn);
     return (flow + p->roce.bth.psn + id->ip_id) ^ ((uint32_t)id->digest & (SPREAD - 1));
 }
 
@@ -74,9 +75,9 @@ bool explain_identify(const struct explain_packet *p, struct explain_identity *i
     id->back = hash_bytes(hash_bytes(network, at + addr + addr_bytes, addr_bytes), at + addr, addr_bytes);
     id->has_ip_id = is_v4;
     id->ip_id = is_v4 ? get_be16(at + 4) : 0;
-    id->digest =
-        mix_rest(hash_word(hash_word(id->way, id->ip_id), is_v4 ? get_be16(at + 2) : get_be16(at + 4)), p,
-                 l3->offset + header);
+    id->digest = mix_rest(
+        hash_keyed_word(hash_keyed_word(id->way, id->ip_id), is_v4 ? get_be16(at + 2) : get_be16(at + 4)), p,
+        l3->offset + header);
     id->place = place_of(p, id);
     return true;
 }

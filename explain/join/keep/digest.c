@@ -49,9 +49,10 @@ static void take_bth(const struct explain_packet *p, const struct explain_layer 
 {
     const uint8_t *at = p->frame + bth->offset;
     uint32_t icrc = p->icrc_offset;
-    k->key = hash_word(k->key, get_be32(at));
-    k->key = hash_word(k->key, (uint64_t)get_be32(at + 8) << 24 | get_be24(at + 5)); /* not FECN and BECN */
-    k->key = hash_word(k->key, icrc - p->l3_offset);
+    k->key = hash_keyed_word(k->key, get_be32(at));
+    k->key =
+        hash_keyed_word(k->key, (uint64_t)get_be32(at + 8) << 24 | get_be24(at + 5)); /* not FECN and BECN */
+    k->key = hash_keyed_word(k->key, icrc - p->l3_offset);
     k->bytes = (uint16_t)min_u32(icrc - p->l3_offset, UINT16_MAX);
     k->opcode = at[0];
     k->psn = get_be24(at + 9);
@@ -77,12 +78,12 @@ static int digest(struct explain_join *j, const struct explain_packet *p, struct
     k->lane = join_lane_of(j, &src, &dst, false);
     if (k->lane == JOIN_NONE)
         return -ENOMEM;
-    k->key = hash_word(j->lanes[k->lane].key, k->ip_id);
+    k->key = hash_keyed_word(j->lanes[k->lane].key, k->ip_id);
     k->captured.is_damaged = p->verdict != ROCE_RX_TAKEN;
     if (bth)
         take_bth(p, bth, k);
     else
-        k->key = hash_bytes(k->key, p->frame + p->l3_offset, min_u32(p->len_bytes - p->l3_offset, 64));
+        k->key = hash_keyed_bytes(k->key, p->frame + p->l3_offset, min_u32(p->len_bytes - p->l3_offset, 64));
     k->role = role_of(p);
     k->syndrome = p->roce.aeth.syndrome;
     return 0;

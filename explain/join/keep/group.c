@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 
 /* The slot of that key: where its group is, or may be put. */
 static uint32_t *slot_of(uint32_t *table, uint32_t mask, const struct join_group *groups, uint64_t key)
 {
-    uint32_t at = (uint32_t)(key ^ key >> 32) & mask;
+    uint32_t at = (uint32_t)key & mask;
     while (table[at] != JOIN_NONE && groups[table[at]].key != key)
         at = (at + 1) & mask;
     return &table[at];
@@ -29,7 +30,7 @@ static void put(struct explain_join *j, struct join_group *g, unsigned side, uin
 
 static uint64_t key_of(const struct explain_join *j, const struct join_packet *p)
 {
-    return join_has_content(j, p) ? (p->key ^ p->icrc) * UINT64_C(0x9e3779b97f4a7c15) : p->key;
+    return join_has_content(j, p) ? hash_keyed_word(p->key, p->icrc) : p->key;
 }
 
 static void put_all(struct explain_join *j, unsigned side, uint32_t *table, uint32_t mask)

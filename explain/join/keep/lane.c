@@ -21,7 +21,7 @@ static bool is_it(const struct join_lane *l, const struct nornic_addr *src, cons
 
 static uint64_t key_of(const struct nornic_addr *src, const struct nornic_addr *dst, bool is_tcp)
 {
-    return hash_bytes(hash_bytes(is_tcp, src->b, sizeof src->b), dst->b, sizeof dst->b);
+    return hash_keyed_bytes(hash_keyed_bytes(is_tcp, src->b, sizeof src->b), dst->b, sizeof dst->b);
 }
 
 static uint32_t *slot_of(const struct explain_join *j, const struct nornic_addr *src,

@@ -31,9 +31,9 @@ static bool has_ends_of(const struct join_conn *a, const struct join_conn *b)
 static uint32_t *slot_of(const struct explain_join *j, const struct join_conn *c)
 {
     uint32_t mask = 2 * j->conn_cap - 1;
-    uint64_t hash = hash_word(0, (uint64_t)c->port[0] << 16 | c->port[1]);
+    uint64_t hash = hash_keyed_word(0, (uint64_t)c->port[0] << 16 | c->port[1]);
     for (unsigned end = 0; end < 2; end++)
-        hash = hash_bytes(hash, c->addr[end].b, sizeof c->addr[end].b);
+        hash = hash_keyed_bytes(hash, c->addr[end].b, sizeof c->addr[end].b);
     for (uint32_t at = (uint32_t)hash & mask;; at = (at + 1) & mask) {
         uint32_t *slot = &j->conn_table[at];
         if (*slot == JOIN_NONE || has_ends_of(&j->conns[*slot], c))
@@ -89,10 +89,10 @@ static uint32_t conn_of(struct explain_join *j, const struct explain_segment *s,
 static uint64_t key_of(uint64_t key, const struct explain_packet *p, const struct explain_segment *s)
 {
     uint32_t at = explain_layer_from(p, 0, EXPLAIN_LAYER_TCP)->offset, end = min_u32(s->offset, p->len_bytes);
-    key = hash_bytes(key, p->frame + at, CHECKSUM_AT);
+    key = hash_keyed_bytes(key, p->frame + at, CHECKSUM_AT);
     if (end > at + NET_TCP_BYTES)
-        key = hash_bytes(key, p->frame + at + NET_TCP_BYTES, end - at - NET_TCP_BYTES);
-    return hash_word(key, s->len_bytes);
+        key = hash_keyed_bytes(key, p->frame + at + NET_TCP_BYTES, end - at - NET_TCP_BYTES);
+    return hash_keyed_word(key, s->len_bytes);
 }
 
 int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
@@ -106,7 +106,7 @@ int join_digest_segment(struct explain_join *j, const struct explain_packet *p,
         return -ENOMEM;
     j->conns[conn].is_iwarp |= m->iwarp.conn != 0;
     k->ip_id = s->ip_id;
-    k->key = key_of(hash_word(j->lanes[k->lane].key, s->ip_id), p, s);
+    k->key = key_of(hash_keyed_word(j->lanes[k->lane].key, s->ip_id), p, s);
     if (s->captured == s->len_bytes) /* data are as good as an ICRC to know a segment by */
         k->icrc = join_hash_data(p->frame + s->offset, s->captured);
     k->role = p->kind == EXPLAIN_SMC_TCP ? JOIN_OTHER : JOIN_SEGMENT;

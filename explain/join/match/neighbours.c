@@ -32,7 +32,7 @@ static void list(const struct explain_join *j, struct join_neighbours *n, uint32
 {
     for (uint32_t end = 0; end < 2 * j->lane_count; end++) {
         const struct nornic_addr *addr = address_at(j, end);
-        uint32_t at = (uint32_t)hash_bytes(0, addr->b, sizeof addr->b) & mask;
+        uint32_t at = (uint32_t)hash_keyed_bytes(0, addr->b, sizeof addr->b) & mask;
         while (table[at] != JOIN_NONE && !nornic_addr_equal(address_at(j, n->first[table[at]]), addr))
             at = (at + 1) & mask;
         if (table[at] == JOIN_NONE) {
