@@ -62,7 +62,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 # libibverbs.so.1 and librdmacm.so.1 for programs that were built without nornic: not of the library, but over it
 VERBS_ROOMS := verbs verbs/abi verbs/device verbs/faults verbs/memory verbs/queue verbs/show
 VERBS_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(addsuffix /*.c,$(VERBS_ROOMS))))
-CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c verbs/rsocket/*.c))
+CMA_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(wildcard verbs/cm/*.c verbs/rsocket/*.c)) $(BUILD)/base/hash.o
 # what is put before the C library's socket calls, with the program's half of the service (service/borrow/borrow.h)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(addsuffix /*.c,preload preload/calls preload/shadow \
                                                                        service/borrow))) $(BUILD)/base/tcp_only.o
@@ -223,7 +223,7 @@ deps: ## install the Debian packages that a build needs (as root)
 	@test/tools/deps.sh build
 
 # programs of the verbs ABI, which know nothing of nornic: linked with the two libraries as any other is
-VERBS_PROGRAMS := $(addprefix $(BUILD)/test/verbs/programs/,crowd hostile memory open_by_name unload)
+VERBS_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard test/verbs/programs/*.c))
 $(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/%.o | verbs
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1

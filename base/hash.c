@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-1-3: one round for each word, three at the end (Aumasson and Bernstein, "SipHash: a fast short-input
- * PRF", 2012). */
+/* SipHash-1-3: one round for each word, three at the end. Aumasson and Bernstein, "SipHash: a fast
+ * short-input PRF", 2012. */
 #include "base/hash.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hashes to find things again by, within one process. The keyed ones are for tables that peers or captures
- * fill: nobody can choose keys of a table that meet in one place. The plain ones are the same in each process,
- * for engines and for what is printed; they are no defence against chosen input. */
+/* Hashes to find things again by, within one process. The keyed ones are for tables that peers or
+ * captures fill: nobody can choose keys of a table that meet in one place. The plain ones are the same in
+ * each process, for engines and for output; they are no defence against chosen input. */
 #ifndef NORNIC_BASE_HASH_H
 #define NORNIC_BASE_HASH_H
 
@@ -11,7 +11,7 @@
 
 /* --- keyed --- */
 
-/* SipHash-1-3 with the random key of this process, of what `hash` is of (0: of nothing) with `word`, or `n`
+/* SipHash-1-3 with the random key of this process, of the input of `hash` (0: none) with `word`, or `n`
  * bytes, behind it. Results differ from process to process: neither a result nor its order may be printed. */
 uint64_t hash_keyed_word(uint64_t hash, uint64_t word);
 uint64_t hash_keyed_bytes(uint64_t hash, const uint8_t *bytes, size_t n);
@@ -20,7 +20,7 @@ uint64_t hash_siphash13(const uint64_t key[2], const uint8_t *bytes, size_t n);
 
 /* --- plain --- */
 
-/* The hash of what `hash` is of (0: of nothing), with `word` behind it. */
+/* The hash of the input of `hash` (0: none), with `word` behind it. */
 static inline uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);

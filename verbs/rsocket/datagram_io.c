@@ -51,7 +51,7 @@ static int find(struct rsock *s, const struct sockaddr *addr, socklen_t len, str
     int err = get_addr(s, addr, len, &to);
     if (!err)
         err = need_port(s);
-    return err ? err : ds_need_peer(s, &to, out);
+    return err ? err : ds_need_peer(s, &to, DS_SENT_TO, out);
 }
 
 int ds_connect(struct rsock *s, const struct sockaddr *addr, socklen_t addrlen)
@@ -132,7 +132,7 @@ static int send_udp(const struct rsock *s, const struct ds_peer *peer, const uin
     return sent < 0 ? errno : 0;
 }
 
-static int send_qp(const struct ds_peer *peer, const uint8_t *bytes, size_t len)
+static int send_qp(struct ds_peer *peer, const uint8_t *bytes, size_t len)
 {
     struct ds_qp *qp = peer->qp;
     uint32_t slot = qp->free_slots[qp->num_free - 1];
@@ -147,25 +147,39 @@ static int send_qp(const struct ds_peer *peer, const uint8_t *bytes, size_t len)
                              .wr.ud = {peer->ah, peer->qpn, RDMA_UDP_QKEY}};
     struct ibv_send_wr *bad;
     int err = ibv_post_send(qp->id->qp, &wr, &bad);
-    qp->num_free -= !err;
-    return err;
+    if (err)
+        return err;
+    qp->num_free--;
+    qp->sent_to[slot] = peer;
+    peer->sends++;
+    return 0;
+}
+
+/* Sends one datagram. 0 or an errno value; *len: its bytes. */
+static int send_to(struct rsock *s, struct ds_peer *peer, struct rs_parts from, int flags, size_t *len)
+{
+    uint8_t bytes[DS_DATAGRAM_MAX];
+    size_t room = peer->qp->max_bytes - (s->family == AF_INET6 ? DS_HEADER_V6 : DS_HEADER_V4);
+    *len = gather(from, bytes, room);
+    if (*len == SIZE_MAX)
+        return verbs_fail(EMSGSIZE, "a datagram may have %zu bytes here", room);
+    int err = rs_wait(s, RS_TO_WRITE, flags, ds_can_send);
+    if (err)
+        return err;
+    if (!peer->qpn)
+        rs_progress(s); /* its answer may have come */
+    return ds_need_ah(peer) ? send_qp(peer, bytes, *len) : send_udp(s, peer, bytes, *len);
 }
 
 ssize_t ds_send(struct rsock *s, struct rs_parts from, int flags, const struct sockaddr *to, socklen_t tolen)
 {
-    uint8_t bytes[DS_DATAGRAM_MAX];
     struct ds_peer *peer = s->datagrams->connected;
+    size_t len;
     int err = to ? find(s, to, tolen, &peer) : peer ? 0 : EDESTADDRREQ;
-    size_t header = s->family == AF_INET6 ? DS_HEADER_V6 : DS_HEADER_V4;
-    size_t room = err ? 0 : peer->qp->max_bytes - header;
-    size_t len = err ? 0 : gather(from, bytes, room);
-    if (!err && len == SIZE_MAX)
-        err = verbs_fail(EMSGSIZE, "a datagram may have %zu bytes here", room);
-    if (!err)
-        err = rs_wait(s, RS_TO_WRITE, flags, ds_can_send);
-    if (!err && !peer->ah)
-        rs_progress(s); /* its answer may have come */
-    if (!err)
-        err = peer->ah ? send_qp(peer, bytes, len) : send_udp(s, peer, bytes, len);
+    if (err)
+        return rs_ended(s, "rsendto", err);
+    peer->sends++; /* it is not forgotten while this thread waits */
+    err = send_to(s, peer, from, flags, &len);
+    peer->sends--;
     return err ? rs_ended(s, "rsendto", err) : (ssize_t)len;
 }

@@ -40,7 +40,7 @@ static void consume(struct rsock *s, uint32_t len)
     }
 }
 
-/* How many bytes were copied; they stay where MSG_PEEK says so. */
+/* Copies bytes, and returns their number; with MSG_PEEK they stay. */
 static size_t take(struct rsock *s, struct rs_parts *to, int flags)
 {
     uint32_t at = s->read_at, left = s->unread_bytes;
@@ -66,7 +66,8 @@ static bool has_room(struct rs_parts parts)
     return piece(&parts, SIZE_MAX, &len) != NULL;
 }
 
-/* An errno value instead of bytes that never come; 0: the stream has ended. What is cut stays an error. */
+/* An errno value instead of bytes that never come; 0: the stream has ended. A stream that was cut keeps
+ * its error. */
 static int cannot_receive(struct rsock *s)
 {
     if (s->state == RS_REFUSED) {
@@ -96,24 +97,6 @@ ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags)
 }
 
 /* --- out --- */
-
-int rs_take_err(struct rsock *s)
-{
-    int err = s->err;
-    s->err = 0;
-    return err;
-}
-
-int rs_cannot_send(struct rsock *s)
-{
-    if (s->state == RS_REFUSED) {
-        int err = rs_take_err(s);
-        return err ? err : ENOTCONN;
-    }
-    if (s->state == RS_FAILED)
-        return s->err ? s->err : ECONNRESET;
-    return s->state != RS_CONNECTED ? ECONNRESET : s->is_send_shut ? EPIPE : 0;
-}
 
 /* One message, of several parts if there are. 0 or an errno value. */
 static int send_one(struct rsock *s, struct rs_parts *from, size_t *done)

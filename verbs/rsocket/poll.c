@@ -12,20 +12,24 @@ struct polled {
     struct rs_watch watch;
 };
 
-/* How many have something now: their revents say what. Those that have nothing are armed. */
-static int look(struct pollfd *fds, struct polled *polled, nfds_t count)
+/* How many have something now: their revents tell. Those that have nothing are armed; `*may_sleep` is
+ * false if anything came to them meanwhile. One round for each, however much a peer sends. */
+static int look(struct pollfd *fds, struct polled *polled, nfds_t count, bool *may_sleep)
 {
     int found = 0;
+    *may_sleep = true;
     for (nfds_t i = 0; i < count; i++) {
         struct rsock *s = polled[i].s;
         fds[i].revents = 0;
         if (!s)
             continue;
         pthread_mutex_lock(&s->lock);
-        do {
-            rs_progress(s);
+        rs_progress(s);
+        fds[i].revents = rs_events(s, fds[i].events);
+        if (!fds[i].revents && !rs_arm(s)) {
+            *may_sleep = false;
             fds[i].revents = rs_events(s, fds[i].events);
-        } while (!fds[i].revents && !rs_arm(s));
+        }
         (void)rs_serve(s);
         pthread_mutex_unlock(&s->lock);
         found += fds[i].revents != 0;
@@ -59,7 +63,7 @@ static void leave(struct polled *polled, nfds_t count)
     }
 }
 
-/* Into `real`, which is one longer, what poll() waits for: rsockets are readable when there may be
+/* Into `real`, which is one longer, the descriptors for poll(): rsockets are readable when there may be
  * something. */
 static void prepare(const struct pollfd *fds, const struct polled *polled, nfds_t count, int wake_fd,
                     struct pollfd *real)
@@ -87,10 +91,11 @@ static int wait_for(struct pollfd *fds, struct polled *polled, nfds_t count, int
     uint64_t end_ms = rs_now_ms() + (uint64_t)max_i64(timeout_ms, 0);
     prepare(fds, polled, count, wake_fd, real);
     for (;;) {
-        int found = look(fds, polled, count);
+        bool may_sleep;
+        int found = look(fds, polled, count, &may_sleep);
         int left_ms = timeout_ms < 0 ? -1 : (int)max_i64((int64_t)(end_ms - rs_now_ms()), 0);
         eventfd_t woken;
-        if (poll(real, count + 1, found ? 0 : left_ms) < 0)
+        if (poll(real, count + 1, found || !may_sleep ? 0 : left_ms) < 0)
             return rs_fail(errno, "the wait for %lu descriptors was ended", (unsigned long)count);
         found += others(fds, polled, count, real);
         if (real[count].revents & POLLIN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whoever comes by does what there is to do, and who finds nothing sleeps until there is. */
+/* Each thread that comes by does all that can be done, and sleeps if there is nothing. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -31,7 +31,7 @@ void rs_progress(struct rsock *s)
     if (rs_poll_stream(s)) {
         rs_wake(s);
         if (rs_is_connected(s))
-            return; /* the descriptors are looked at by who finds nothing more */
+            return; /* the next look finds nothing more, and empties the descriptors */
     }
     rs_take_events(s);
     while (s->comp && ibv_get_cq_event(s->comp, &cq, &context) == 0) {
@@ -46,28 +46,10 @@ void rs_progress(struct rsock *s)
 
 bool rs_arm(struct rsock *s)
 {
-    if (s->type == SOCK_DGRAM)
-        return ds_arm(s);
-    if (!s->cq || s->is_armed)
-        return true;
-    s->is_armed = ibv_req_notify_cq(s->cq, 0) == 0;
-    if (!rs_poll_stream(s))
-        return true;
-    rs_wake(s);
-    return false;
+    return s->type == SOCK_DGRAM ? ds_arm(s) : rs_arm_stream(s);
 }
 
-/* --- what is so --- */
-
-bool rs_is_connected(const struct rsock *s)
-{
-    return s->state != RS_RESOLVING && s->state != RS_CONNECTING && s->state != RS_ACCEPTING;
-}
-
-bool rs_is_over(const struct rsock *s)
-{
-    return s->state == RS_ENDED || s->state == RS_FAILED || s->state == RS_REFUSED;
-}
+/* --- conditions --- */
 
 bool rs_can_read(const struct rsock *s)
 {
@@ -93,7 +75,7 @@ short rs_events(const struct rsock *s, short asked)
     if (s->state == RS_FAILED || s->state == RS_REFUSED)
         found |= POLLERR;
     if (s->state == RS_ENDED && !s->unread_bytes)
-        found |= POLLHUP; /* programs take it for the end also where there is more to read */
+        found |= POLLHUP; /* programs take it for the end also if there is more to read */
     return (short)found;
 }
 
@@ -137,13 +119,16 @@ int rs_wait(struct rsock *s, enum rs_patience patience, int flags, bool (*is_so)
             return 0;
         if (!may_wait)
             return EAGAIN;
-        if (!rs_arm(s))
-            continue;
+        const bool may_sleep = rs_arm(s);
         int64_t left_ms = limit_ms ? (int64_t)(end_ms - rs_now_ms()) : -1;
         if (limit_ms && left_ms <= 0)
             return EAGAIN;
         int wake_fd = rs_wake_fd();
-        int err = wake_fd < 0 ? errno : sleep_for(s, wake_fd, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+        int err = wake_fd < 0 ? errno
+                              : sleep_for(s, wake_fd,
+                                          !may_sleep          ? 0
+                                          : left_ms > INT_MAX ? INT_MAX
+                                                              : (int)left_ms);
         if (err)
             return err;
     }

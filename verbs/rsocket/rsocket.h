@@ -21,7 +21,7 @@
 
 #include "verbs/verbs.h"
 
-/* Sets errno, tells why where that is wanted, and is -1. */
+/* Sets errno, tells why if that is wanted, and is -1. */
 #define rs_fail(...) (verbs_fail(__VA_ARGS__), -1)
 
 /* --- the wire: verbs/rsocket/wire.c --- */
@@ -30,7 +30,7 @@
 #define RS_SGE_BYTES       16
 #define RS_SGL_ENTRIES     2
 #define RS_IOMAP_BYTES     24
-#define RS_IOMAP_MAX       128 /* what one byte of the private data says without rounding */
+#define RS_IOMAP_MAX       128 /* one byte of the private data says so many without rounding */
 #define RS_MSG_LENGTH_MAX  0x1fffffffu
 #define RS_MSG_BYTES       4 /* of a message that is a SEND: in the order of the machine that sends it */
 
@@ -64,7 +64,7 @@ struct rs_iomap {
 
 /* The private data of a request and of its answer. */
 struct rs_conn_data {
-    bool is_big_endian; /* what it writes into lists is in this order */
+    bool is_big_endian; /* it writes into lists in this order */
     uint16_t credits;
     uint8_t iomaps;
     struct rs_sge sgl;  /* its list, for the halves that are lent to it; the length counts entries */
@@ -75,7 +75,7 @@ struct rs_conn_data {
 void rs_put_conn_data(const struct rs_conn_data *data, uint8_t *out);
 /* False: too short, or of another version than 1. */
 bool rs_get_conn_data(const uint8_t *bytes, size_t len_bytes, struct rs_conn_data *out);
-/* An entry of a list in the byte order of the one who reads it: RS_SGE_BYTES, RS_IOMAP_BYTES. */
+/* An entry of a list in the byte order of its reader: RS_SGE_BYTES, RS_IOMAP_BYTES. */
 void rs_put_sge(const struct rs_sge *sge, bool is_big_endian, uint8_t *out);
 void rs_put_iomap(const struct rs_iomap *map, bool is_big_endian, uint8_t *out);
 /* Of this machine's own lists, in its order, while the peer may write to them. */
@@ -102,7 +102,7 @@ enum rs_state {
     RS_CONNECTING,
     RS_ACCEPTING, /* answered; the peer's word is awaited */
     RS_CONNECTED,
-    RS_ENDED,  /* by either side; what has come can be read */
+    RS_ENDED,  /* by either side; bytes that have come can be read */
     RS_FAILED, /* a connection, with `err` */
     RS_REFUSED /* an attempt to connect, with `err`: there never was a connection */
 };
@@ -110,7 +110,7 @@ enum rs_state {
 /* How far rconnect() has come. */
 enum rs_request { RS_NOT_ASKED, RS_ASKED, RS_ANSWERED };
 
-/* What the server's thread (verbs/rsocket/serve.c) does for an rsocket. */
+/* The work of the server's thread (verbs/rsocket/serve.c) for an rsocket. */
 enum rs_service {
     RS_UNSERVED,
     RS_SWEPT,     /* looks at it now and then */
@@ -173,7 +173,7 @@ struct rsock {
 
     /* receiving: the buffer's halves are lent in turn */
     struct rs_buffer recv;
-    uint32_t read_at;                      /* where the next byte of the program is */
+    uint32_t read_at;                      /* the place of the next byte of the program */
     uint32_t unread_bytes;                 /* of messages that have come */
     uint32_t free_bytes, lend_at;          /* to lend again */
     uint32_t *messages;                    /* a ring: bytes left of each that has come */
@@ -188,7 +188,7 @@ struct rsock {
     uint16_t send_seq, send_limit, send_spare; /* messages that the peer could take and does not get */
     struct rs_sge lent[RS_SGL_ENTRIES];        /* by the peer; used from lent[lent_use] on */
     uint32_t lent_use, lent_next;
-    struct rs_buffer list; /* where the peer writes what it lends, then its mappings */
+    struct rs_buffer list; /* the peer writes its halves here, then its mappings */
     struct rs_conn_data peer;
     uint32_t peer_list_at;
 
@@ -199,11 +199,23 @@ struct rsock {
     struct rs_datagrams *datagrams; /* SOCK_DGRAM */
 };
 
+/* Whether no attempt to connect goes on. */
+static inline bool rs_is_connected(const struct rsock *s)
+{
+    return s->state != RS_RESOLVING && s->state != RS_CONNECTING && s->state != RS_ACCEPTING;
+}
+
+/* Whether the connection is at its end, or there never will be one. */
+static inline bool rs_is_over(const struct rsock *s)
+{
+    return s->state == RS_ENDED || s->state == RS_FAILED || s->state == RS_REFUSED;
+}
+
 /* --- verbs/rsocket/wake.c --- */
 
 /* This thread's descriptor to be woken by; -1 with errno. */
 int rs_wake_fd(void);
-/* Wakes who waits for the rsocket, but the calling thread. Under its lock. */
+/* Wakes the threads that wait for the rsocket, but the calling one. Under its lock. */
 void rs_wake(struct rsock *s);
 /* Whether another thread than the calling one waits for the rsocket. Under its lock. */
 bool rs_has_others(const struct rsock *s);
@@ -211,6 +223,10 @@ bool rs_has_others(const struct rsock *s);
 void rs_set_state(struct rsock *s, enum rs_state state, int err);
 /* Ends the connection, or the attempt to connect, with an errno value. Under the lock. */
 void rs_break(struct rsock *s, int err);
+/* Takes the errno value that the program has not been told; 0: none. */
+int rs_take_err(struct rsock *s);
+/* Returns the errno value by which the rsocket cannot send; 0: it can. */
+int rs_cannot_send(struct rsock *s);
 
 /* --- verbs/rsocket/endpoint.c --- */
 
@@ -230,7 +246,7 @@ int rs_open_cq(struct rsock *s, struct ibv_context *verbs, uint32_t entries, str
 int rs_open_endpoint(struct rsock *s);
 /* Whatever of a stream and its id is there. */
 void rs_close_endpoint(struct rsock *s);
-/* What this side tells of itself, and what the other told. False: that cannot be used. */
+/* The data of this side, and those of the other. False: that cannot be used. */
 struct rs_conn_data rs_own_data(const struct rsock *s);
 bool rs_take_data(struct rsock *s, const struct rs_conn_data *data);
 
@@ -243,8 +259,8 @@ struct rsock *rs_get(int fd);
 /* The same, with errno EBADF, and locked; given back by rs_done(). */
 struct rsock *rs_need(int fd);
 void rs_done(struct rsock *s);
-/* A call ends with an errno value, 0 if it has done its work: sets errno and is -1, or 0. What is more than
- * "not now" is told. */
+/* A call ends with an errno value, 0 if it has done its work: sets errno and is -1, or 0. Errors other than
+ * "not now" are told. */
 int rs_ended(const struct rsock *s, const char *call, int err);
 void rs_put(struct rsock *s);
 /* One more than the highest descriptor that may be in the table. */
@@ -254,15 +270,18 @@ void rs_forget(struct rsock *s);
 
 /* --- verbs/rsocket/stream.c --- */
 
-/* Takes the completions of a stream and lends what is free. Whether there were any. */
+/* Takes the completions of a stream and lends free halves. Whether there were any. */
 bool rs_poll_stream(struct rsock *s);
-/* Lends what is free and gives credits, where that is due. */
+/* Lets the descriptor become readable with the next completion. False: some came meanwhile, and were
+ * taken. */
+bool rs_arm_stream(struct rsock *s);
+/* Lends free halves and gives credits, if that is due. */
 void rs_lend(struct rsock *s);
 /* Whether that is due, and waits for the completion of an earlier control message. */
 bool rs_owes_memory(const struct rsock *s);
 /* A control message. 0 or an errno value; EAGAIN: not now. */
 int rs_post_ctrl(struct rsock *s, enum rs_ctrl what);
-/* Where the peer lets this side send nothing, and nothing is under way that would fail if the peer were gone:
+/* If the peer lets this side send nothing, and nothing is under way that would fail if the peer were gone:
  * sends an empty RDMA WRITE, which needs no receive there. As the persist timer of TCP. */
 void rs_probe(struct rsock *s);
 /* How many bytes in a row can be put at send.bytes[send_at]; 0 also without a place in the queue. */
@@ -283,7 +302,7 @@ bool rs_can_ctrl(const struct rsock *s);
 
 /* --- verbs/rsocket/message.c --- */
 
-/* What a request's wr_id says: what to give back when it is done. A send without any of these has the bytes
+/* A request's wr_id says how much is free again when it is done. A send without any of these has the bytes
  * of the ring that it took, and a place; RS_ID_PLACE a place alone. */
 #define RS_ID_CTRL  (UINT64_C(1) << 32)
 #define RS_ID_PLACE (UINT64_C(1) << 33)
@@ -329,21 +348,18 @@ enum rs_patience {
  * or send(). 0, or an errno value: EAGAIN: it is not so, and the rsocket, or MSG_DONTWAIT, forbids to wait,
  * or to wait longer; EINTR. */
 int rs_wait(struct rsock *s, enum rs_patience patience, int flags, bool (*is_so)(const struct rsock *s));
-/* Waits for the end of an attempt to connect, if one goes on. 0 or an errno value; EAGAIN for who may not
- * wait. */
+/* Waits for the end of an attempt to connect, if one goes on. 0 or an errno value; EAGAIN for a
+ * call that may not wait. */
 int rs_need_connection(struct rsock *s, int flags);
 /* Events that are so now, of POLLIN and POLLOUT those asked for. */
 short rs_events(const struct rsock *s, short asked);
 bool rs_can_read(const struct rsock *s);
 bool rs_can_write(const struct rsock *s);
-bool rs_is_connected(const struct rsock *s); /* or never will be */
-/* Whether the connection is at its end, or there never will be one. */
-bool rs_is_over(const struct rsock *s);
 
 /* --- verbs/rsocket/iomap.c --- */
 
 /* Tells the peer of mappings that it does not know; waits as rs_wait() does. 0: it will know all before
- * what is sent next; or an errno value. */
+ * the next bytes; or an errno value. */
 int rs_tell_mappings(struct rsock *s, int flags);
 
 /* --- verbs/rsocket/served.c --- */
@@ -355,9 +371,13 @@ int rs_tell_mappings(struct rsock *s, int flags);
 
 /* How many fork() are between the first process and this one. An rsocket belongs to its generation. */
 unsigned rs_served_generation(void);
-/* Lets the server's thread serve the rsocket in that way, and starts the thread where none runs. Under the
- * rsocket's lock. 0 or an errno value, by which nothing changed. */
-int rs_served_change(struct rsock *s, enum rs_service mode);
+/* Lets the server's thread go on with all that the rsocket has under way now, whether or not the program
+ * calls. Under the rsocket's lock, after each call. 0 or an errno value, by which nothing changed. */
+int rs_serve(struct rsock *s);
+/* Never serves the rsocket again. Under its lock, or by its last user. */
+void rs_leave_server(struct rsock *s);
+/* Names the function that starts a thread for the events of an epoll. 0 or an errno value. */
+void rs_served_begin(int (*start)(int epoll));
 /* Watches the rsocket's timer, if the rsocket is served. 0 or an errno value. */
 int rs_served_add_timer(const struct rsock *s);
 void rs_served_close_timer(struct rsock *s);
@@ -368,11 +388,8 @@ bool rs_served_has_swept(void);
 
 /* --- verbs/rsocket/serve.c --- */
 
-/* Lets the server's thread go on with all that the rsocket has under way now, whether or not the program
- * calls. After each call. 0 or an errno value. */
-int rs_serve(struct rsock *s);
-/* Starts a thread that waits for the events of `epoll`. 0 or an errno value. */
-int rs_start_server(int epoll);
+/* Lets the thread be started that serves rsockets. Before the first rsocket. */
+void rs_prepare_server(void);
 /* From now on, while it is connected, the peer gets a message every so many seconds, which fails where it is
  * gone; 0: no more. 0 or an errno value. */
 int rs_keep_alive(struct rsock *s, unsigned seconds);
@@ -394,10 +411,6 @@ struct rs_parts {
 /* Of a stream, under its lock: how many bytes were taken out of it into the parts, or put into it of
  * them; -1 with errno. */
 ssize_t rs_recv_parts(struct rsock *s, struct rs_parts to, int flags);
-/* Takes the errno value that the program has not been told; 0: none. */
-int rs_take_err(struct rsock *s);
-/* Returns the errno value by which the rsocket cannot send; 0: it can. */
-int rs_cannot_send(struct rsock *s);
 ssize_t rs_send_parts(struct rsock *s, struct rs_parts from, int flags);
 
 #endif

@@ -21,26 +21,6 @@
 
 /* --- one rsocket --- */
 
-static enum rs_service service_of(const struct rsock *s)
-{
-    if (s->type != SOCK_STREAM)
-        return RS_UNSERVED;
-    if (s->state == RS_LISTENING || !rs_is_connected(s) || rs_owes_memory(s))
-        return RS_WATCHED;
-    return s->state == RS_CONNECTED ? RS_SWEPT : RS_UNSERVED;
-}
-
-int rs_serve(struct rsock *s)
-{
-    const enum rs_service before = s->service, mode = service_of(s);
-    int err = rs_served_change(s, mode);
-    if (err)
-        return verbs_fail(err, "no thread goes on with rsocket %d while the program does not", s->fd);
-    if (before != mode && mode == RS_WATCHED && s->state != RS_LISTENING)
-        (void)rs_arm(s); /* what has come already makes the descriptor readable, or was taken here */
-    return 0;
-}
-
 /* Sends the message of SO_KEEPALIVE. A dead peer does not acknowledge it, so the queue pair fails. */
 static void tick(struct rsock *s)
 {
@@ -113,7 +93,7 @@ static void *serve(void *arg)
     }
 }
 
-int rs_start_server(int epoll)
+static int start(int epoll)
 {
     pthread_t thread;
     sigset_t all, before;
@@ -124,6 +104,11 @@ int rs_start_server(int epoll)
     if (!err)
         pthread_detach(thread);
     return err;
+}
+
+void rs_prepare_server(void)
+{
+    rs_served_begin(start);
 }
 
 /* --- SO_KEEPALIVE --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rsockets that the server's thread (verbs/rsocket/serve.c) serves, and the descriptors that it waits for. */
+/* The rsockets that the server's thread (verbs/rsocket/serve.c) serves, and its descriptors. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -13,9 +13,10 @@
 static struct {
     pthread_mutex_t lock;
     pthread_once_t once;
-    int epoll, bell;          /* of the thread; -1: no thread runs */
-    unsigned sockets, swept;  /* rsockets that are served, and those of RS_SWEPT among them */
-    unsigned generation;      /* processes between the first one and this one, by fork() */
+    int epoll, bell;         /* of the thread; -1: no thread runs */
+    unsigned sockets, swept; /* rsockets that are served, and those of RS_SWEPT among them */
+    int (*start)(int epoll);
+    unsigned generation; /* processes between the first one and this one, by fork() */
 } served = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .epoll = -1, .bell = -1};
 
 /* --- fork() --- */
@@ -70,6 +71,13 @@ static int watch(int fd, uint64_t about)
     return epoll_ctl(served.epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
 }
 
+void rs_served_begin(int (*start)(int epoll))
+{
+    lock();
+    served.start = start;
+    unlock();
+}
+
 static int need_thread(void)
 {
     if (served.epoll >= 0)
@@ -78,7 +86,7 @@ static int need_thread(void)
     served.bell = served.epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int err = served.bell < 0 ? errno : watch(served.bell, RS_SERVED_BELL);
     if (!err)
-        err = rs_start_server(served.epoll);
+        err = served.start(served.epoll);
     if (err)
         close_fds();
     return err;
@@ -149,7 +157,7 @@ static int change(struct rsock *s, enum rs_service mode)
     return 0;
 }
 
-int rs_served_change(struct rsock *s, enum rs_service mode)
+static int change_to(struct rsock *s, enum rs_service mode)
 {
     if (s->service == mode || s->service == RS_UNSERVABLE)
         return 0;
@@ -158,6 +166,31 @@ int rs_served_change(struct rsock *s, enum rs_service mode)
     int err = s->generation == served.generation ? change(s, mode) : 0;
     unlock();
     return err;
+}
+
+static enum rs_service service_of(const struct rsock *s)
+{
+    if (s->type != SOCK_STREAM)
+        return RS_UNSERVED;
+    if (s->state == RS_LISTENING || !rs_is_connected(s) || rs_owes_memory(s))
+        return RS_WATCHED;
+    return s->state == RS_CONNECTED ? RS_SWEPT : RS_UNSERVED;
+}
+
+int rs_serve(struct rsock *s)
+{
+    const enum rs_service before = s->service, mode = service_of(s);
+    int err = change_to(s, mode);
+    if (err)
+        return verbs_fail(err, "no thread goes on with rsocket %d while the program does not", s->fd);
+    if (before != s->service && s->service == RS_WATCHED)
+        (void)rs_arm_stream(s); /* earlier completions make no event: they are taken here */
+    return 0;
+}
+
+void rs_leave_server(struct rsock *s)
+{
+    (void)change_to(s, RS_UNSERVABLE);
 }
 
 int rs_served_add_timer(const struct rsock *s)

@@ -12,7 +12,7 @@
 #define BACKLOG    1024 /* at most */
 
 /* Opens the devices now: librspreload, under which nornic's own sockets would become rsockets too,
- * stands aside while a thread is in rsocket(), and makes a plain socket where that finds no device. */
+ * stands aside while a thread is in rsocket(), and makes a plain socket if that finds no device. */
 static int need_devices(void)
 {
     struct ibv_context **devices = rdma_get_devices(NULL);
@@ -32,6 +32,7 @@ int rsocket(int domain, int type, int protocol)
     int err = need_devices();
     if (err)
         return rs_fail(err, "an rsocket needs a device");
+    rs_prepare_server();
     struct rsock *s = rs_new(domain, kind);
     if (!s)
         return -1;
@@ -53,7 +54,7 @@ static int leave(struct rsock *s, const char *call, int err)
     return answer;
 }
 
-/* --- who listens --- */
+/* --- listening --- */
 
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
@@ -154,7 +155,7 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
     struct rsock *listener = rs_need(socket);
     if (!listener)
         return -1;
-    int err = listener->type != SOCK_STREAM      ? EOPNOTSUPP
+    int err = listener->type != SOCK_STREAM     ? EOPNOTSUPP
               : listener->state == RS_LISTENING ? rs_wait(listener, RS_TO_READ, 0, rs_can_read)
                                                 : EINVAL;
     if (err)
@@ -217,7 +218,7 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 
 /* --- ending --- */
 
-/* What is to be told to the peer; -1: nothing. */
+/* Marks ways as shut. Returns the message to the peer; -1: none. */
 static int shut(struct rsock *s, int how)
 {
     if ((how == SHUT_WR && s->is_send_shut) || (how == SHUT_RD && s->is_recv_shut))
@@ -280,7 +281,7 @@ int rclose(int socket)
     shut_down(s, SHUT_RDWR);
     if (s->id && s->id->qp && s->state == RS_ENDED)
         rdma_disconnect(s->id);
-    (void)rs_served_change(s, RS_UNSERVABLE);
+    rs_leave_server(s);
     rs_forget(s);
     return leave(s, __func__, 0);
 }

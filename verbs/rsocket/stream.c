@@ -89,7 +89,7 @@ int rs_post_ctrl(struct rsock *s, enum rs_ctrl what)
     const uint32_t msg = rs_msg(RS_OP_CTRL, what);
     if (!s->ctrl_free)
         return EAGAIN;
-    /* Where each message needs a receive an empty write does as well: TCP must get its segment across. */
+    /* If each message needs a receive, an empty write does as well: TCP must get its segment across. */
     bool is_word = !s->has_sends || what != RS_CTRL_KEEPALIVE;
     int err = rs_post(s, RS_ID_CTRL, NULL, s->peer.sgl.addr, s->peer.sgl.key, is_word ? &msg : NULL);
     if (!err)
@@ -105,7 +105,7 @@ void rs_probe(struct rsock *s)
         s->ctrl_free--;
 }
 
-/* The sequence number tells how much of what was sent has been taken, and so how much may be. */
+/* The sequence number tells how many messages have been taken, and so how many may be sent. */
 static int post_credits(struct rsock *s, bool has_half)
 {
     const uint32_t msg = rs_msg(RS_OP_SGL, (uint16_t)(s->taken_seq + s->rq_size));
@@ -152,7 +152,7 @@ void rs_lend(struct rsock *s)
 
 /* --- in --- */
 
-/* What the peer lends comes in the order of its list; an entry is written again only after it was used
+/* Halves of the peer come in the order of its list; an entry is written again only after it was used
  * up. */
 static void take_lent(struct rsock *s)
 {
@@ -225,7 +225,7 @@ static void take_receive(struct rsock *s, const struct ibv_wc *wc)
 {
     uint32_t msg;
     if (wc->status != IBV_WC_SUCCESS)
-        return; /* flushed: what ended the connection says so itself */
+        return; /* flushed: the end of the connection has a message of its own */
     bool is_message = rs_get_message(s, wc, &msg);
     if (rs_post_receive(s, (uint32_t)wc->wr_id))
         verbs_tell("the rsocket of descriptor %d has a receive less", s->fd);
@@ -266,4 +266,15 @@ bool rs_poll_stream(struct rsock *s)
     }
     rs_lend(s);
     return all > 0;
+}
+
+bool rs_arm_stream(struct rsock *s)
+{
+    if (!s->cq || s->is_armed)
+        return true;
+    s->is_armed = ibv_req_notify_cq(s->cq, 0) == 0;
+    if (!rs_poll_stream(s))
+        return true;
+    rs_wake(s);
+    return false;
 }

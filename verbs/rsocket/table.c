@@ -43,7 +43,7 @@ static int enter(struct rsock *s)
 
 /* librspreload gives a program descriptors of its own, and its select(), as Debian 12 has it, mistakes an
  * rsocket's for one of these that is higher (upstream mended it in "librdmacm: Fix select function"). So
- * rsockets are above, where the limits allow that, and below what an fd_set has room for. */
+ * rsockets are above, if the limits allow that, and below the end of an fd_set. */
 #define FIRST_FD 512
 
 static int open_fd(void)
@@ -94,7 +94,7 @@ static void end(struct rsock *s)
         STAILQ_REMOVE_HEAD(&s->pending, next_pending);
         rs_forget(pending);
     }
-    (void)rs_served_change(s, RS_UNSERVABLE);
+    rs_leave_server(s);
     ds_close(s);
     rs_close_endpoint(s);
     rs_served_close_timer(s);

@@ -70,3 +70,21 @@ void rs_break(struct rsock *s, int err)
     bool is_asking = s->state == RS_RESOLVING || s->state == RS_CONNECTING;
     rs_set_state(s, is_asking ? RS_REFUSED : RS_FAILED, err);
 }
+
+int rs_take_err(struct rsock *s)
+{
+    int err = s->err;
+    s->err = 0;
+    return err;
+}
+
+int rs_cannot_send(struct rsock *s)
+{
+    if (s->state == RS_REFUSED) {
+        int err = rs_take_err(s);
+        return err ? err : ENOTCONN;
+    }
+    if (s->state == RS_FAILED)
+        return s->err ? s->err : ECONNRESET;
+    return s->state != RS_CONNECTED ? ECONNRESET : s->is_send_shut ? EPIPE : 0;
+}

@@ -549,12 +549,7 @@ struct explain_pair *explain_pair_know(struct explain_flows *f, const struct exp
                                        const struct nornic_addr addr[2], const uint32_t qpn[2],
                                        uint8_t service)
 {
-    struct explain_pair_key k = {.network = *network,
-                                 .src = addr[0],
-                                 .dst = addr[1],
-                                 .qpn = qpn[1],
-                                 .service = service,
-                                 .src_qpn = service == ROCE_SERVICE_UD ? qpn[0] : 0};
+    struct explain_pair_key k = {*network, addr[0], addr[1], qpn[1], service, qpn[0]};
     struct explain_pair *p = explain_pair_create(f, &k);
     if (p && qpn[0]) {
         p->shown.qpn[0] = qpn[0];

@@ -10,9 +10,9 @@
 
 #define DATA_BYTES     64
 #define SPREAD         1024 /* a power of two */
-#define BTH_CONGESTION 4    /* the byte of the BTH whose bits a switch may set */
+#define BTH_CONGESTION 4    /* a switch may set bits of this byte of the BTH */
 
-/* --- what a packet is --- */
+/* --- the identity of a packet --- */
 
 static bool is_network_layer(const struct explain_layer *layer)
 {
@@ -50,7 +50,7 @@ static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at
 }
 
 /* Of a sender that counts PSNs, or identifications as well, one packet is next to the other, or close to it:
- * where all packets have the same PSN and identification, they still lie at SPREAD places. Senders of
+ * if all packets have the same PSN and identification, they still lie at SPREAD places. Senders of
  * datagrams need not count. */
 static uint32_t place_of(const struct explain_packet *p, const struct explain_identity *id)
 {
