@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* vasprintf() */
 #include "cli/cli.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include "base/utf8.h"
 
 static const char *running = "";
 
@@ -17,14 +21,18 @@ void cli_command_set(const char *name)
     running = name;
 }
 
+/* Prints a sentence that may name files and interfaces: a terminal gets no control characters of theirs. */
 static void print_sentence(const char *format, va_list args)
 {
+    char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
     fflush(stdout);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr); /* where live progress stands */
     fprintf(stderr, *running ? "nornic %s: " : "nornic%s: ", running);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", text ? utf8_clean(text) : "no memory for a message");
+    free(text);
 }
 
 void cli_tell(const char *format, ...)

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 int net_error_set(struct nornic_error *why, int errno_value, const char *format, ...)
 {
     if (why) {
@@ -11,6 +13,7 @@ int net_error_set(struct nornic_error *why, int errno_value, const char *format,
         va_start(args, format);
         vsnprintf(why->text, sizeof why->text, format, args);
         va_end(args);
+        utf8_clean(why->text);
     }
     return -errno_value;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <json-c/json.h>
 
+#include "cli/report/json.h"
 #include "cli/demo/demo.h"
 
 static void add_uint(struct json_object *o, const char *key, uint64_t value)
@@ -100,10 +101,7 @@ int demo_print_json(FILE *out, const char *port, struct demo_board *const *board
         json_object_object_add(o, "smc", json_object_get(smc));
     if (iwarp)
         json_object_object_add(o, "iwarp", json_object_get(iwarp));
-    const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN);
-    int err = text ? 0 : -ENOMEM;
-    if (text)
-        fprintf(out, "%s\n", text);
+    int err = cli_json_write(out, o, JSON_C_TO_STRING_PLAIN) ? 0 : -ENOMEM;
     json_object_put(o);
     return err;
 }

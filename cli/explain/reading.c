@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 #define EVERY 16384 /* packets */
 
 void cli_reading(const char *path, uint64_t packets)
 {
+    char clean[256];
     if (packets % EVERY == 0 && isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%s: %" PRIu64 " packets\033[K", path, packets);
+        fprintf(stderr, "\r%s: %" PRIu64 " packets\033[K", utf8_copy(path, clean, sizeof clean), packets);
 }
 
 void cli_reading_end(void)

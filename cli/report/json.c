@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/utf8.h"
 #include "host/host.h"
 
 void cli_json_add_text(struct json_object *object, const char *key, const char *text)
@@ -114,8 +115,18 @@ struct json_object *cli_json_read(int fd, size_t max_bytes, uint64_t limit_ns)
     return o;
 }
 
+bool cli_json_write(FILE *to, struct json_object *object, int flags)
+{
+    const char *text = json_object_to_json_string_ext(object, flags);
+    char *clean = text ? strdup(text) : NULL;
+    if (clean)
+        fprintf(to, "%s\n", utf8_clean(clean));
+    free(clean);
+    return clean != NULL;
+}
+
 void cli_json_print(struct json_object *object)
 {
-    puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    (void)cli_json_write(stdout, object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
     json_object_put(object);
 }

@@ -4,8 +4,10 @@
 #define NORNIC_CLI_REPORT_JSON_H
 
 #include <json-c/json.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/histogram.h"
 
@@ -35,6 +37,9 @@ size_t cli_json_length(struct json_object *array);
 const char *cli_json_plain(struct json_object *object, const char *key);
 void cli_json_put_plain(const char *text);
 
+/* Writes the object, with json-c's `flags`, as one line of valid UTF-8, whatever its strings hold. False: no
+ * memory. */
+bool cli_json_write(FILE *to, struct json_object *object, int flags);
 /* Prints `object` as one line on standard output and lets it go. */
 void cli_json_print(struct json_object *object);
 

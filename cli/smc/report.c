@@ -122,8 +122,8 @@ static void print_json(const struct smc_connection *c, bool ok)
         add_counters(j);
     }
     json_object_object_add(j, "links", links);
-    fprintf(c->options->output ? stdout : stderr, "%s\n",
-            json_object_to_json_string_ext(j, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    (void)cli_json_write(c->options->output ? stdout : stderr, j,
+                         JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
     fflush(stdout);
     json_object_put(j);
 }

@@ -24,8 +24,7 @@ static void print_json(struct json_object *all, unsigned hidden)
     struct json_object *o = json_object_new_object();
     json_object_object_add(o, "processes", json_object_get(all));
     json_object_object_add(o, "hidden", json_object_new_int64(hidden));
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(o);
+    cli_json_print(o);
 }
 
 static struct json_object *same_process(struct json_object *all, uint64_t pid)

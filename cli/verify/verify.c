@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/report/json.h"
 #include "cli/option/option.h"
 #include "cli/verify/iwarp.h"
 #include "cli/verify/strict.h"
@@ -68,7 +70,8 @@ static void progress_show(struct progress *p, uint64_t packets)
         return;
     p->next_ns = now_ns + every_ns;
     p->is_on_screen = true;
-    fprintf(stderr, "\r\033[K%s: %" PRIu64 " packets ...", p->path, packets);
+    char path[256];
+    fprintf(stderr, "\r\033[K%s: %" PRIu64 " packets ...", utf8_copy(p->path, path, sizeof path), packets);
 }
 
 static void progress_clear(struct progress *p)
@@ -209,8 +212,7 @@ static void print_json(const char *path, const struct tally *t, const struct cli
     cli_strict_to_json(strict, o);
     if (error)
         json_object_object_add(o, "error", json_object_new_string(error));
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(o);
+    cli_json_print(o);
 }
 
 /* Judges the packets of one record. False: no memory. */

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/digits.h"
+#include "base/utf8.h"
 
 bool explain_text_grow(struct explain_text *text, size_t n)
 {
@@ -72,7 +73,7 @@ void explain_put_hex(struct explain_text *text, uint64_t value, unsigned digits)
 
 static bool is_escaped(char c)
 {
-    return c == '"' || c == '\\' || (unsigned char)c < 0x20;
+    return c == '"' || c == '\\' || (unsigned char)c < 0x20 || c == 0x7f;
 }
 
 void explain_put_quoted(struct explain_text *text, const char *string)
@@ -80,10 +81,14 @@ void explain_put_quoted(struct explain_text *text, const char *string)
     explain_put_n(text, "\"", 1);
     while (*string) {
         const char *end = string;
-        while (!is_escaped(*end)) /* a NUL is */
-            end++;
+        size_t bytes = 1;
+        while (!is_escaped(*end) &&
+               (bytes = (unsigned char)*end < 0x7f ? 1 : utf8_length(end))) /* a NUL is */
+            end += bytes;
         explain_put_n(text, string, (size_t)(end - string));
-        if (*end == '"' || *end == '\\')
+        if (!bytes)
+            explain_put_n(text, "?", 1);
+        else if (*end == '"' || *end == '\\')
             explain_printf(text, "\\%c", *end);
         else if (*end)
             explain_printf(text, "\\u%04x", (unsigned)*end);
