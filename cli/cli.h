@@ -34,6 +34,9 @@ void cli_command_set(const char *name); /* kept */
  * `return cli_fail("no such file %s", path);`. The format has no newline at its end. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Returns a copy of a name that others chose, for a line of output. It is cleaned by utf8_clean(), cut
+ * to 4,095 bytes, and valid until the fourth call after this one. */
+const char *cli_plain(const char *text);
 /* The same, of what is no failure. */
 void cli_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -21,6 +21,13 @@ void cli_command_set(const char *name)
     running = name;
 }
 
+const char *cli_plain(const char *text)
+{
+    static char copies[4][4096];
+    static unsigned next;
+    return utf8_copy(text, copies[next++ % 4], sizeof copies[0]);
+}
+
 /* Prints a sentence that may name files and interfaces: a terminal gets no control characters of theirs. */
 static void print_sentence(const char *format, va_list args)
 {

@@ -82,7 +82,7 @@ static int find(struct explain_answer *answer, const char *path)
 
 static void put_question(struct session *s, const struct explain_exercise *exercise, const char *path)
 {
-    explain_printf(&s->out, "%s%s, about %s\n", s->met > 1 ? "\n" : "", exercise->name, path);
+    explain_printf(&s->out, "%s%s, about %s\n", s->met > 1 ? "\n" : "", exercise->name, cli_plain(path));
     explain_put_wrapped(&s->out, "  ", exercise->ask, s->columns);
 }
 

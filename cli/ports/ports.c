@@ -29,15 +29,16 @@ static uint32_t pmtu_of(const struct host_port_found *port)
 static void print_port(struct listing *listing, const struct host_port_found *port)
 {
     if (strcmp(listing->ifname, port->ifname) != 0)
-        printf("%s: MTU %u, path MTU %u at the most\n", port->ifname, port->mtu_bytes, pmtu_of(port));
+        printf("%s: MTU %u, path MTU %u at the most\n", cli_plain(port->ifname), port->mtu_bytes,
+               pmtu_of(port));
     if (port->is_usable && port->sharers > 0)
-        printf("  %s shared with %s\n", port->name, port->shared_with);
+        printf("  %s shared with %s\n", cli_plain(port->name), cli_plain(port->shared_with));
     else if (port->is_usable && port->queues > 1)
-        printf("  %s of all %u receive queues\n", port->name, port->queues);
+        printf("  %s of all %u receive queues\n", cli_plain(port->name), port->queues);
     else if (port->is_usable)
-        printf("  %s\n", port->name);
+        printf("  %s\n", cli_plain(port->name));
     else
-        printf("  %s not now: %s\n", port->name, port->why.text);
+        printf("  %s not now: %s\n", cli_plain(port->name), port->why.text);
 }
 
 static void add_port(const struct listing *listing, const struct host_port_found *port)

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/report/json.h"
 #include "cli/option/option.h"
@@ -70,8 +69,7 @@ static void progress_show(struct progress *p, uint64_t packets)
         return;
     p->next_ns = now_ns + every_ns;
     p->is_on_screen = true;
-    char path[256];
-    fprintf(stderr, "\r\033[K%s: %" PRIu64 " packets ...", utf8_copy(p->path, path, sizeof path), packets);
+    fprintf(stderr, "\r\033[K%s: %" PRIu64 " packets ...", cli_plain(p->path), packets);
 }
 
 static void progress_clear(struct progress *p)
@@ -165,7 +163,7 @@ static void print_counts(const char *what, const struct tally *t)
 
 static void print_text(const char *path, const struct tally *t)
 {
-    print_counts(path, t);
+    print_counts(cli_plain(path), t);
     for (size_t i = 0; i < bad_count(t); i++) {
         const struct bad_frame *bad = &t->bad[i];
         char reason[80], expected[9], found[9];

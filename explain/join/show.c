@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/utf8.h"
 #include "explain/join/join.h"
 #include "explain/tcp/segment.h"
 
@@ -233,7 +234,9 @@ void explain_join_sums(struct explain_text *out, const struct explain_join_summa
                        const char *const names[2])
 {
     for (unsigned side = 0; side < 2; side++) {
-        explain_printf(out, "%c: %s, %" PRIu64 " packets", name_of(side), names[side], sums->packets[side]);
+        char name[4096];
+        explain_printf(out, "%c: %s, %" PRIu64 " packets", name_of(side),
+                       utf8_copy(names[side], name, sizeof name), sums->packets[side]);
         put_some(out, sums->unrelated[side], "between addresses that the other does not have");
         put_some(out, sums->twice[side], "once more, which are left out");
         explain_put(out, "\n");

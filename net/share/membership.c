@@ -57,9 +57,9 @@ static int try_slot(struct net_share *share, unsigned slot)
         return err;
     share->slot = slot;
     share->said = (struct net_share_record){.pid = 0};
-    net_share_say(share);
+    int said = net_share_say(share);
     share->hand_fd = share->is_unsaid
-                         ? -EIO
+                         ? (said ? said : -EIO)
                          : net_share_hand_open(&share->table, &share->dir, share->slot, NET_SHARE_DOOR);
     err = share->hand_fd < 0 ? share->hand_fd : net_share_news_open(share);
     if (!err)
@@ -94,6 +94,12 @@ static int explain(const struct net_share *share, int err, uint32_t first_qpn, s
             "another process of this machine has the queue pair numbers from %u on: leave the "
             "choice to nornic, or take others",
             first_qpn & ~((1u << NET_SHARE_SLOT_BITS) - 1));
+    if (err == -ENOSPC || err == -EDQUOT)
+        return net_error_set(
+            why, -err,
+            "processes cannot share addresses by %s: its file system is full; free space there, or "
+            "set NORNIC_RUNTIME_DIR to another directory",
+            share->table.path);
     return net_error_set(why, -err, "processes cannot share addresses by %s: %s", share->table.path,
                          err == -EAGAIN ? "it is full, or kept locked" : strerror(-err));
 }

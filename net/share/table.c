@@ -35,20 +35,23 @@
 
 static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
 
-/* What tells network namespaces apart: a number that is never used again, or on kernels before 5.14 one that
- * lives as long as the namespace. */
-static uint64_t namespace_id(void)
+/* Finds the number of this network namespace. It is never used again, or on kernels before 5.14 lives as long
+ * as the namespace. 0 or -errno, by which it is not known. */
+static int namespace_id(uint64_t *id)
 {
-    uint64_t id = 0;
-    socklen_t len = sizeof id;
+    socklen_t len = sizeof *id;
     struct stat st;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int err = fd < 0 ? -1 : getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &id, &len);
-    if (fd >= 0)
-        close(fd);
-    if (err != 0 && stat("/proc/thread-self/ns/net", &st) == 0)
-        id = st.st_ino;
-    return id;
+    if (fd < 0)
+        return -errno; /* another number would be another table */
+    int err = getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, id, &len) ? -errno : 0;
+    close(fd);
+    if (!err)
+        return 0;
+    if (stat("/proc/thread-self/ns/net", &st) != 0)
+        return err;
+    *id = st.st_ino;
+    return 0;
 }
 
 /* A new file under a name of its own, and then, with its rights complete whatever the umask says, under that
@@ -89,10 +92,13 @@ static int check_file(const struct net_share_dir *dir, int fd)
     return st.st_nlink > 0 ? 0 : -ESTALE;
 }
 
-static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
+static int name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
+    uint64_t id = 0;
+    int err = namespace_id(&id);
     table->last_fd = -1;
-    snprintf(table->path, sizeof table->path, "%s/" PREFIX "%" PRIx64, dir->path, namespace_id());
+    snprintf(table->path, sizeof table->path, "%s/" PREFIX "%" PRIx64, dir->path, id);
+    return err;
 }
 
 /* Of a table whose file is open, and is closed where that fails. */
@@ -118,8 +124,10 @@ static int try_open(const struct net_share_dir *dir, struct net_share_table *tab
 
 int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out, uint64_t wait_ns)
 {
-    int err = -ESTALE;
-    name_file(dir, out);
+    int err = name_file(dir, out);
+    if (err)
+        return err;
+    err = -ESTALE;
     for (unsigned tries = 0; tries < OPEN_TRIES && err == -ESTALE; tries++)
         err = try_open(dir, out, wait_ns);
     return err;
@@ -144,11 +152,13 @@ int net_share_table_open_named(const struct net_share_dir *dir, const char *name
 
 int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out)
 {
-    name_file(dir, out);
+    int err = name_file(dir, out);
+    if (err)
+        return err;
     out->fd = open(out->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (out->fd < 0)
         return -errno;
-    int err = check_file(dir, out->fd);
+    err = check_file(dir, out->fd);
     if (!err)
         return 0;
     close(out->fd);

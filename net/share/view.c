@@ -87,20 +87,22 @@ static void attach(const struct net_share *share, unsigned i)
 }
 
 /* Of several who see that somebody has died the first has it all to do, the others find it done. */
-void net_share_say(struct net_share *share)
+int net_share_say(struct net_share *share)
 {
     bool has_buried = net_share_bury(&share->table, share->slot);
     bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
-    if (is_news && net_share_table_write(&share->table, share->slot, &share->own) == 0)
+    int err = is_news ? net_share_table_write(&share->table, share->slot, &share->own) : 0;
+    if (is_news && !err)
         share->said = share->own;
     if (has_buried || is_news)
         net_share_tell(share);
     share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     net_share_catch_up(share);
     if (!has_buried && !is_news && !share->is_filter_suspect)
-        return;
+        return err;
     share->is_filter_suspect = false;
     for (uint32_t i = 0; i < share->own.place_count; i++)
         if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
             attach(share, i);
+    return err;
 }

@@ -38,6 +38,27 @@ if [ -n "$why" ] || [[ $build == *san-* ]]; then
     exit $status
 fi
 ns_make a || { notok namespace "cannot make one"; exit 1; }
+
+# a runtime directory without room, and a process without descriptors
+mkdir -m 700 "$tmp/full" "$tmp/few"
+if mount -t tmpfs -o size=64k none "$tmp/full" 2>/dev/null; then
+    mkdir -m 700 "$tmp/full/dir"
+    cat /dev/zero >"$tmp/full/fill" 2>/dev/null
+    run ip netns exec "nn-$$-a" env "NORNIC_RUNTIME_DIR=$tmp/full/dir" "$nornic" perf --port udp:127.0.0.1 127.0.0.1
+    umount "$tmp/full"
+    if [ $rc != 0 ] && one_sentence "$err" "its file system is full; free space there"; then ok full_directory
+    else notok full_directory "$err"; fi
+else
+    skip full_directory "no tmpfs can be mounted"
+fi
+for ((most = 5; most <= 10; most++)); do
+    run ip netns exec "nn-$$-a" bash -c "ulimit -n $most && exec \"\$0\" \"\$@\"" env "NORNIC_RUNTIME_DIR=$tmp/few" \
+        "$nornic" perf --port udp:127.0.0.1 127.0.0.1
+    if ! one_sentence "$err" "raise the limit of this process (ulimit -n)" || [ -e "$tmp/few/roce4-0" ]; then break; fi
+done
+if [ $most = 11 ]; then ok no_descriptor
+else notok no_descriptor "with $most descriptors: $err $(ls "$tmp/few")"; fi
+
 here=(ip netns exec "nn-$$-a" env "LD_LIBRARY_PATH=$build/lib" NORNIC_PORT=udp:127.0.0.1)
 cp "$(command -v ibv_rc_pingpong)" "$tmp/x"$'\e\xff'
 start "${here[@]}" "$tmp/x"$'\e\xff' -g 0
