@@ -72,7 +72,7 @@ static int make_file(const struct net_share_dir *dir, const char *path)
     return err;
 }
 
-/* What another user may have put there is not followed, nor waited for (fifos, leases of fcntl(2)). */
+/* A file that another user may have put there is not followed, nor waited for (fifos, leases of fcntl(2)). */
 static int open_file(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -81,7 +81,7 @@ static int open_file(const char *path)
 
 /* 0: a file that this user, or in a shared directory anybody who may be there, has made and that is still in
  * place; -ESTALE: it was removed meanwhile. The sticky bit of a shared directory keeps others from removing a
- * file of ours, not from giving it a second name there: what has two names may be any file. */
+ * file of ours, not from giving it a second name there: a file with two names may be any. */
 static int check_file(const struct net_share_dir *dir, int fd)
 {
     struct stat st;
@@ -101,7 +101,7 @@ static int name_file(const struct net_share_dir *dir, struct net_share_table *ta
     return err;
 }
 
-/* Of a table whose file is open, and is closed where that fails. */
+/* Of a table whose file is open, and is closed if that fails. */
 static int lock_checked(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
 {
     int err = net_share_table_lock(table, wait_ns);
@@ -183,7 +183,7 @@ void net_share_table_close(struct net_share_table *table)
     close(table->fd);
 }
 
-/* Of some bytes; `command` tells what. */
+/* Of some bytes; `command` names the lock. */
 static int do_lock(int fd, int command, short type, unsigned from, unsigned bytes)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes};
@@ -199,7 +199,7 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Tries again until then. Who has waited long tries less often: hundreds that wait would take the processor
+/* Tries again until then. A process that has waited long tries less often: hundreds that wait would take the processor
  * away from the one that they wait for. */
 static int lock_until(struct net_share_table *table, uint64_t begun_ns, uint64_t end_ns)
 {
@@ -328,7 +328,7 @@ int net_share_table_write(struct net_share_table *table, unsigned slot, const st
     if (put == sizeof what)
         put = pwrite(table->fd, &mark, sizeof mark, mark_at(slot)) == sizeof mark ? put : -1;
     int err = put == sizeof what ? 0 : put < 0 ? -errno : -ENOSPC;
-    /* The last, so that who reads the new number reads the rest as well. */
+    /* The last, so that a reader of the new number reads the rest as well. */
     if (pwrite(table->fd, &writes, sizeof writes, WRITES_AT) != sizeof writes && !err)
         err = -ENOSPC;
     return err;
