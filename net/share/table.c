@@ -79,7 +79,7 @@ static int open_file(const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-/* 0: a file that this user, or in a shared directory anybody who may be there, has made and that is still in
+/* 0: a file that this user, or in a shared directory anybody with access, has made and that is still in
  * place; -ESTALE: it was removed meanwhile. The sticky bit of a shared directory keeps others from removing a
  * file of ours, not from giving it a second name there: a file with two names may be any. */
 static int check_file(const struct net_share_dir *dir, int fd)
@@ -183,7 +183,7 @@ void net_share_table_close(struct net_share_table *table)
     close(table->fd);
 }
 
-/* Of some bytes; `command` names the lock. */
+/* Locks, unlocks or tests some bytes by that command of fcntl(2). */
 static int do_lock(int fd, int command, short type, unsigned from, unsigned bytes)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes};
@@ -199,7 +199,7 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Tries again until then. A process that has waited long tries less often: hundreds that wait would take the processor
+/* Tries again until then. The longest waiters try less often: hundreds that wait would take the processor
  * away from the one that they wait for. */
 static int lock_until(struct net_share_table *table, uint64_t begun_ns, uint64_t end_ns)
 {
