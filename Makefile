@@ -223,7 +223,9 @@ deps: ## install the Debian packages that a build needs (as root)
 	@test/tools/deps.sh build
 
 # programs of the verbs ABI, which know nothing of nornic: linked with the two libraries as any other is
-VERBS_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard test/verbs/programs/*.c))
+# (the programs of OTHERS are built by the scripts that run them)
+OTHERS := $(addprefix test/verbs/programs/,guest.c iser.c mpi.c newer.c)
+VERBS_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(OTHERS),$(wildcard test/verbs/programs/*.c)))
 $(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/%.o | verbs
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
