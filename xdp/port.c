@@ -280,6 +280,9 @@ static int claim(const struct net_interface *interface, struct nornic_error *why
     int fd = net_claim_take("xdp", interface->index, 0), asker = net_claim_asker();
     unsigned others = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS);
     bool has_udp = net_claim_stays_taken(asker, "udp", interface->index, NET_CLAIM_PACKETS);
+    net_claim_tell_strangers(asker, "xdp", interface->index, 1);
+    net_claim_tell_strangers(asker, "packet", interface->index, NET_CLAIM_PACKETS);
+    net_claim_tell_strangers(asker, "udp", interface->index, NET_CLAIM_PACKETS);
     if (asker >= 0)
         close(asker);
     if (fd == -EADDRINUSE)

@@ -1,43 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes that share an interface tell each other: names that the kernel gives to one holder at a time
- * within a network namespace, and takes back when the holder ends, however it ends (abstract UNIX sockets).
- * Nothing is ever sent over them. A name says what is claimed, of which interface, and which of them:
+/* What processes that share an interface tell each other: abstract UNIX sockets, which end with their process.
+ * Nothing is ever sent over them. A name says what is claimed, of which interface, which of them, and of
+ * which user:
+ *
+ *     nornic/WHAT/IFINDEX/NUMBER/UID[/RANDOM]
  *
  *     xdp      0         the XDP program that takes all RoCE packets of the interface
  *     packet   0..63     a packet port, which sees what the others see
  *     udp      0..63     a udp port, whose packets the two above would take or see, too
- *     qp1      0         who refuses, of those, what none of them knows
- *     service  id        a service id that one of them listens to
+ *     qp1      0         the process that refuses what none of the others knows
+ *     service  id        a service id that a process listens to
  *
- * Any user of the machine may take a name; what is lost then is that an answer is not given. Internal to the
- * library. */
+ * Any user of the namespace may bind any such name, so a name alone proves nothing. A claim counts if the
+ * kernel reports its socket as root's or as the caller's own user's (net/kernel/diag.h). The claim of another
+ * user counts only with evidence that no name can forge: an XDP program on the interface, a packet socket of
+ * that user, a UDP socket of port 4791 (net/kernel/evidence.h). Where another user holds the caller's name, the
+ * caller's gets a random number at its end. Internal to the library. */
 #ifndef NORNIC_NET_CLAIM_H
 #define NORNIC_NET_CLAIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NET_CLAIM_PACKETS 64 /* packet ports, and udp ports, that an interface has names for */
+#define NET_CLAIM_PACKETS 64 /* packet ports, and udp ports, that a user has names for on an interface */
 
-/* Claims `what` number `number` of an interface of the caller's namespace. A descriptor that holds the claim
- * as long as it is open; -EADDRINUSE: somebody else has it; or another -errno. */
+/* Claims `what` number `number` of an interface of the caller's namespace. Returns a descriptor that holds the
+ * claim as long as it is open; -EADDRINUSE: a claim of another process counts; or another -errno. */
 int net_claim_take(const char *what, unsigned ifindex, uint64_t number);
 
-/* The lowest number below `count` that is free. */
+/* Claims the lowest number below `count` that is free. Returns as net_claim_take(). */
 int net_claim_take_any(const char *what, unsigned ifindex, unsigned count);
 
-/* A descriptor to ask by, of the caller's namespace wherever the caller goes later; or -errno. */
+/* Opens a descriptor to ask by, of the caller's namespace wherever the caller goes later. Returns it, or
+ * -errno. */
 int net_claim_asker(void);
 
-/* Somebody has it, the caller among them. False too where `asker` is -1. */
+/* Returns whether a claim counts, the caller's among them. False too where `asker` is negative. */
 bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t number);
 
-/* One of the numbers below `count` is, and this does not end within 20 ms: one that goes was of somebody who
- * came at the same time as the caller, saw the caller's claim, and yielded. Waits for that long where it
- * stays. */
+/* Returns whether claims of numbers below `count` count, and still do after 20 ms. A claim that goes was of a
+ * process that came at the same time as the caller, saw the caller's claim, and yielded. */
 bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, unsigned count);
 
-/* How many of the numbers below `count` are taken. */
+/* Returns how many claims of numbers below `count` count. */
 unsigned net_claim_count(int asker, const char *what, unsigned ifindex, unsigned count);
+
+/* Names in one sentence on standard error a user whose claim of a number below `count` does not count. Silent
+ * where there is none. */
+void net_claim_tell_strangers(int asker, const char *what, unsigned ifindex, unsigned count);
 
 #endif

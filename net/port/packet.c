@@ -302,6 +302,8 @@ static int claim(const struct net_interface *interface, struct nornic_error *why
     int fd = net_claim_take_any("packet", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
     bool is_steered = net_claim_stays_taken(asker, "xdp", interface->index, 1);
     bool has_udp = net_claim_stays_taken(asker, "udp", interface->index, NET_CLAIM_PACKETS);
+    net_claim_tell_strangers(asker, "xdp", interface->index, 1);
+    net_claim_tell_strangers(asker, "udp", interface->index, NET_CLAIM_PACKETS);
     if (asker >= 0)
         close(asker);
     if (!is_steered && !has_udp)

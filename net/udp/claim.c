@@ -13,6 +13,8 @@ int net_udp_claim(const struct net_interface *interface, struct nornic_error *wh
     int fd = net_claim_take_any("udp", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
     bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
     bool is_seen = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS) > 0;
+    net_claim_tell_strangers(asker, "xdp", interface->index, 1);
+    net_claim_tell_strangers(asker, "packet", interface->index, NET_CLAIM_PACKETS);
     if (asker >= 0)
         close(asker);
     if (!is_steered && !is_seen)
