@@ -81,3 +81,15 @@ const char *base_user(unsigned uid, char text[BASE_USER_SIZE])
         snprintf(text, BASE_USER_SIZE, "user %u", uid);
     return text;
 }
+
+/* "pid (name) state ...", where the name may hold anything. */
+bool base_is_stopped(int pid)
+{
+    char path[32], line[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *from = pid > 0 ? fopen(path, "re") : NULL;
+    const char *end = from && fgets(line, sizeof line, from) ? strrchr(line, ')') : NULL;
+    if (from)
+        fclose(from);
+    return end && (strncmp(end, ") T", 3) == 0 || strncmp(end, ") t", 3) == 0);
+}

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "base/high_fd.h"
+#include "base/notice.h"
 #include "base/worker.h"
 #include "net/share/dir.h"
 #include "service/inner.h"
@@ -40,7 +41,7 @@ int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why)
 {
     struct net_share_dir dir;
     struct stat ns;
-    int err = net_share_dir_find(&dir, why);
+    int err = net_share_dir_own(&dir, why);
     if (err)
         return err;
     if (stat("/proc/self/ns/net", &ns) != 0)
@@ -265,15 +266,45 @@ static int make_memory(struct service *service, struct nornic_error *why)
     return 0;
 }
 
+/* Writes a sentence about a file that stands where the service needs one. Returns -EACCES, which is no sign of
+ * a service that runs. */
+static int explain_other(const char *path, const struct stat *st, struct nornic_error *why)
+{
+    char user[BASE_USER_SIZE];
+    return net_error_set(why, EACCES,
+                         "%s is no file of this user's service but a %s of %s: remove it, or "
+                         "give --socket a path in a directory that others cannot write to",
+                         path, S_ISDIR(st->st_mode) ? "directory" : "file", base_user(st->st_uid, user));
+}
+
+/* Opens the file of the lock, without waiting for a reader of a fifo. Returns the descriptor, or -errno with a
+ * sentence. */
+static int open_lock(const char *path, struct nornic_error *why)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0) {
+        int err = errno;
+        if (lstat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+            return explain_other(path, &st, why);
+        return net_error_set(why, err, "cannot open %s: %s", path, strerror(err));
+    }
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+        return fd;
+    close(fd);
+    return explain_other(path, &st, why);
+}
+
 /* One service a path, however many are started at once: the lock is its file's, which stays. */
 static int take_path(struct service *service, struct nornic_error *why)
 {
     char lock[SERVICE_PATH_BYTES + 8];
     snprintf(service->path, sizeof service->path, "%s", service->config.path);
     snprintf(lock, sizeof lock, "%s.lock", service->path);
-    service->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (service->lock_fd < 0)
-        return net_error_set(why, errno, "cannot open %s: %s", lock, strerror(errno));
+    int fd = open_lock(lock, why);
+    if (fd < 0)
+        return fd;
+    service->lock_fd = fd;
     if (flock(service->lock_fd, LOCK_EX | LOCK_NB) == 0)
         return 0;
     int err = errno == EWOULDBLOCK ? EADDRINUSE : errno;
@@ -291,7 +322,12 @@ static int listen_there(struct service *service, struct nornic_error *why)
         return net_error_set(why, ENAMETOOLONG, "%s: a socket's path has at most %zu bytes", service->path,
                              sizeof addr.sun_path - 1);
     memcpy(addr.sun_path, service->path, strlen(service->path) + 1);
-    unlink(service->path); /* of one that was killed: the lock is ours */
+    struct stat st;
+    if (lstat(service->path, &st) == 0) { /* of one that was killed: the lock is ours */
+        if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+            return explain_other(service->path, &st, why);
+        unlink(service->path);
+    }
     service->listen_fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (service->listen_fd < 0)
         err = errno;
@@ -304,7 +340,10 @@ static int listen_there(struct service *service, struct nornic_error *why)
                  bind(service->listen_fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
                  chmod(service->path, 0600) != 0 || listen(service->listen_fd, SOMAXCONN) != 0))
         err = errno;
-    return err ? net_error_set(why, err, "cannot listen at %s: %s", service->path, strerror(err)) : 0;
+    /* -EADDRINUSE is a service that runs: service_open(). */
+    return err ? net_error_set(why, err == EADDRINUSE ? EEXIST : err, "cannot listen at %s: %s",
+                               service->path, strerror(err))
+               : 0;
 }
 
 static int make_fds(struct service *service, struct nornic_error *why)
@@ -365,11 +404,13 @@ int service_open(const struct service_config *config, struct service **out, stru
         goto fail;
     }
     err = listen_there(service, why);
-    if (!err)
+    if (!err) {
         err = make_fds(service, why);
+        if (err)
+            unlink(service->path);
+    }
     if (err) {
         smcr_sock_stop(NULL);
-        unlink(service->path);
         goto fail;
     }
     if (why)

@@ -28,12 +28,14 @@ struct service_config {
 
 struct service;
 
-/* The path where programs of this user, in this network namespace, look for their service;
- * SERVICE_PATH_BYTES. 0, or -errno with a sentence. */
+/* The path where programs of this user, in this network namespace, look for their service; SERVICE_PATH_BYTES.
+ * It is in the user's own directory, which is closed to others (net/share/dir.h). 0, or -errno with a
+ * sentence. */
 #define SERVICE_PATH_BYTES 108
 int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why);
 
-/* Opens the ports and listens. One a path: -EADDRINUSE where one runs there already. 0 with a sentence in
+/* Opens the ports and listens. One a path: -EADDRINUSE where one runs there already, -EACCES where
+ * another file has its name. 0 with a sentence in
  * `why` where only BPF is not allowed: then SMC-R is for configured peers alone. Else -errno with a
  * sentence. The configuration is copied, what it points to is kept. */
 int service_open(const struct service_config *config, struct service **out, struct nornic_error *why);

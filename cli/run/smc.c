@@ -9,16 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/notice.h"
+#include "base/now.h"
 #include "cli/cli.h"
 #include "service/borrow/borrow.h"
 #include "service/service.h"
 
 #define MAX_WORDS 64
-#define DYING_MS  10000 /* how long the kernel may take over a process that was killed */
+#define DYING_NS  (10 * NS_PER_S) /* how long the kernel may take over a process that was killed */
 #define LOOK_MS   50
 
 /* The words of a command, for execv(). */
@@ -85,7 +89,8 @@ static bool is_none(int err)
 static int open_service(const struct run_smc *o, const char *path)
 {
     int err = -ECONNREFUSED;
-    for (unsigned tries = DYING_MS / LOOK_MS; is_none(err) && tries > 0; tries--) {
+    const uint64_t end_ns = base_now_ns() + DYING_NS;
+    while (is_none(err) && base_now_ns() < end_ns) {
         if (start_service(o, path) != CLI_OK)
             return -ECHILD;
         err = borrow_open(path);
@@ -93,6 +98,36 @@ static int open_service(const struct run_smc *o, const char *path)
             poll(NULL, 0, LOOK_MS);
     }
     return err;
+}
+
+/* The process that listens at a path, as the kernel reports it; 0: none is known. */
+static int listener_of(const char *path)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct ucred peer = {.pid = 0};
+    socklen_t len = sizeof peer;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
+    if (fd >= 0 && (connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
+                    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0))
+        peer.pid = 0;
+    if (fd >= 0)
+        close(fd);
+    return peer.pid;
+}
+
+/* Says that the service is silent, and how to go on. Returns CLI_ERROR. */
+static int tell_silent(const char *path, int err)
+{
+    const int pid = listener_of(path);
+    if (pid <= 0)
+        return cli_fail("the service at %s does not answer: %s", path, strerror(-err));
+    if (base_is_stopped(pid))
+        return cli_fail("the service at %s (process %d) does not answer, since it is stopped: continue it "
+                        "(kill -CONT %d), or end it (kill -KILL %d) and try again",
+                        path, pid, pid, pid);
+    return cli_fail("the service at %s (process %d) does not answer: %s; end it (kill %d) and try again",
+                    path, pid, strerror(-err), pid);
 }
 
 /* What this process has of it goes with exec(), but for the cgroup. */
@@ -108,7 +143,7 @@ static int enter(const struct run_smc *o, const char *path)
                         "names its process)",
                         path);
     if (err)
-        return cli_fail("the service at %s does not answer: %s", path, strerror(-err));
+        return tell_silent(path, err);
     err = borrow_enter();
     if (err && err != -EOPNOTSUPP)
         cli_tell("the service cannot offer SMC-R for this program's connections (%s)", strerror(-err));

@@ -9,9 +9,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/notice.h"
 #include "cli/cli.h"
 #include "cli/option/option.h"
 #include "cli/option/value.h"
@@ -20,7 +22,7 @@
 #include "host/port/default.h"
 
 #define AT(member) CLI_SETS(struct service_options, member)
-#define OTHER_MS   10000 /* how long one that starts at the same time may take */
+#define OTHER_MS   5000 /* how long one that starts at the same time may take */
 #define LOOK_MS    20
 #define FOREVER    (365 * 86400 * NS_PER_S)
 
@@ -92,6 +94,25 @@ static void tell_parent(int ready_fd, int status)
 
 /* --- serving --- */
 
+/* The process that holds the lock beside a path (/proc/locks); 0: none is known. */
+static int holder_of(const char *path)
+{
+    char lock[SERVICE_PATH_BYTES + 8], line[256];
+    struct stat st;
+    int holder = 0;
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    FILE *from = stat(lock, &st) == 0 ? fopen("/proc/locks", "re") : NULL;
+    while (from && !holder && fgets(line, sizeof line, from)) {
+        unsigned long long inode;
+        int pid;
+        if (sscanf(line, "%*s FLOCK %*s %*s %d %*x:%*x:%llu", &pid, &inode) == 2 && inode == st.st_ino)
+            holder = pid;
+    }
+    if (from)
+        fclose(from);
+    return holder;
+}
+
 /* One that runs already may be about to listen. */
 static int wait_for_other(const char *path)
 {
@@ -100,7 +121,13 @@ static int wait_for_other(const char *path)
             return CLI_OK;
         poll(NULL, 0, LOOK_MS);
     }
-    return cli_fail("a service runs at %s, but does not listen there: end it, and start another", path);
+    const int pid = holder_of(path);
+    if (pid <= 0)
+        return cli_fail("a service runs at %s, but does not listen there: end it, and start another", path);
+    return cli_fail(
+        "a service (process %d%s) holds %s.lock, but does not listen: end it (kill -KILL %d), and "
+        "try again",
+        pid, base_is_stopped(pid) ? ", which is stopped" : "", path, pid);
 }
 
 static int serve(struct service_options *o, int ready_fd)

@@ -13,6 +13,7 @@
 #include "net/share/look.h"
 
 #define ANSWER_NS (500 * NS_PER_MS) /* a process that makes no progress does not answer */
+#define ALL_NS    (5 * NS_PER_S)    /* of waits for all of them; later ones are shown without counters */
 
 struct settings {
     bool json;
@@ -21,6 +22,7 @@ struct settings {
 struct listing {
     struct json_object *ports; /* NULL: as text */
     unsigned count;
+    uint64_t waited_ns; /* for those that did not answer */
 };
 
 static struct json_object *addrs_of(const struct net_share_record *record)
@@ -86,7 +88,8 @@ static void tell(void *ctx, unsigned slot, const struct net_share_record *record
 {
     struct listing *listing = ctx;
     struct net_port_counters counters;
-    bool is_answered = net_share_ask(slot, ANSWER_NS, &counters);
+    bool is_answered = listing->waited_ns < ALL_NS && net_share_ask(slot, ANSWER_NS, &counters);
+    listing->waited_ns += is_answered ? 0 : ANSWER_NS;
     listing->count++;
     if (listing->ports)
         add_port(listing, slot, record, is_answered ? &counters : NULL);

@@ -19,7 +19,10 @@
 #include "host/show_name.h"
 
 #define ANSWER_NS NS_PER_S
-#define ALL_NS    (10 * NS_PER_S) /* whoever has not been asked by then counts as silent */
+#define SLOW_NS   (100 * NS_PER_MS) /* an answer that takes longer counts as a wait */
+#define USER_NS   (2 * NS_PER_S)    /* of waits for a user; the user's other processes then count as silent */
+#define ALL_NS    (20 * NS_PER_S)   /* of all users together */
+#define USERS_MAX 64                /* that are told apart; all others share what the last has */
 #define MAX_BYTES (16u << 20)
 #define LISTENS   0x10000ul /* __SO_ACCEPTCON, in the column of flags */
 
@@ -27,6 +30,23 @@ struct names {
     char (*list)[sizeof(struct sockaddr_un)];
     size_t count;
 };
+
+/* The time that the processes of each user have taken: silent ones of one user cost no other user an answer. */
+struct waits {
+    uint64_t spent_ns[USERS_MAX];
+    uid_t uids[USERS_MAX];
+    unsigned count;
+};
+
+static uint64_t *spent_on(struct waits *waits, uid_t uid)
+{
+    unsigned i = 0;
+    while (i < waits->count && waits->uids[i] != uid)
+        i++;
+    if (i == waits->count && i < USERS_MAX)
+        waits->uids[waits->count++] = uid;
+    return &waits->spent_ns[i < USERS_MAX ? i : USERS_MAX - 1];
+}
 
 /* "Num: RefCount Protocol Flags Type St Inode Path", where a path that begins with @ is abstract. */
 static bool name_in(const char *line, char *name, size_t name_bytes)
@@ -152,34 +172,52 @@ static int by_pid(const void *a, const void *b)
            (json_object_get_int64(of_a) < json_object_get_int64(of_b));
 }
 
+/* Whether this user may look at a process of the user `uid`. */
+static bool may_ask(uid_t uid)
+{
+    return uid == geteuid() || geteuid() == 0;
+}
+
+/* Asks the process that listens under a name, and adds its answer to `all`. */
+static void collect_one(const char *name, struct waits *waits, uint64_t end_ns, struct json_object *all,
+                        unsigned *hidden, unsigned *silent)
+{
+    struct ucred who = {0};
+    bool is_gone;
+    int fd = connect_to(name, &who);
+    if (fd < 0) {
+        *silent += fd == -EAGAIN; /* too many ask, and it accepts none */
+        return;
+    }
+    uint64_t *spent_ns = spent_on(waits, who.uid);
+    if (!may_ask(who.uid) || *spent_ns >= USER_NS) {
+        *hidden += !may_ask(who.uid);
+        *silent += may_ask(who.uid);
+        close(fd);
+        return;
+    }
+    const uint64_t began_ns = host_now_ns();
+    struct json_object *o = ask(fd, name, &who, min_u64(end_ns, began_ns + USER_NS - *spent_ns), &is_gone);
+    const uint64_t took_ns = host_now_ns() - began_ns;
+    *spent_ns += !o || took_ns > SLOW_NS ? took_ns : 0;
+    if (!o) {
+        *silent += !is_gone;
+        return;
+    }
+    name_process(o, &who);
+    json_object_array_add(all, o);
+}
+
 struct json_object *stat_verbs_collect(unsigned *hidden, unsigned *silent)
 {
     struct json_object *all = json_object_new_array();
     struct names names = {0};
+    struct waits waits = {.count = 0};
     const uint64_t end_ns = host_now_ns() + ALL_NS;
     *hidden = *silent = 0;
     find_names(&names);
-    for (size_t i = 0; i < names.count; i++) {
-        struct ucred who = {0};
-        bool is_gone;
-        int fd = connect_to(names.list[i], &who);
-        if (fd < 0) {
-            *silent += fd == -EAGAIN; /* too many ask, and it accepts none */
-            continue;
-        }
-        if (who.uid != geteuid() && geteuid() != 0) {
-            ++*hidden;
-            close(fd);
-            continue;
-        }
-        struct json_object *o = ask(fd, names.list[i], &who, end_ns, &is_gone);
-        if (!o) {
-            *silent += !is_gone;
-            continue;
-        }
-        name_process(o, &who);
-        json_object_array_add(all, o);
-    }
+    for (size_t i = 0; i < names.count; i++)
+        collect_one(names.list[i], &waits, end_ns, all, hidden, silent);
     free(names.list);
     json_object_array_sort(all, by_pid);
     return all;

@@ -76,6 +76,7 @@ struct host_cm {
     /* beside other processes on the interface: cm_share.c */
     struct host_cm_lease *leases; /* the service ids that are listened to */
     int qp1_fd;                   /* the claim to refuse what nobody knows; negative: not ours */
+    uint64_t claims_read_ns;      /* when the claims of a service were last asked for */
     bool is_alone;                /* until `alone_end_ns` */
     uint64_t alone_end_ns;
 };

@@ -16,6 +16,9 @@
 
 /* How long an answer to "are we alone" is good for: a stranger's datagrams do not make us ask each time. */
 #define ALONE_NS (100 * NS_PER_MS)
+/* The least time between questions about claims of services. The kernel lists all UNIX sockets for each. A request
+ * that comes sooner stays unanswered, and its sender repeats it. */
+#define CLAIMS_NS (NS_PER_MS / 2)
 
 struct host_cm_lease {
     uint64_t service_id;
@@ -92,6 +95,10 @@ static bool may_refuse(void *ctx, uint64_t service_id)
         return is_alone(cm);
     if (*find(cm, service_id))
         return true;
+    const uint64_t now_ns = host_now_ns();
+    if (now_ns - cm->claims_read_ns < CLAIMS_NS)
+        return false;
+    cm->claims_read_ns = now_ns;
     if (net_claim_is_taken(cm->dev->claims_fd, "service", ifindex, service_id))
         return false;
     /* Whoever was the first may have gone. */

@@ -18,11 +18,11 @@
 #include "net/kernel/diag.h"
 #include "net/kernel/evidence.h"
 
-#define STAY_NS     20000000
-#define STAY_TRIES  20
-#define NAME_BYTES  sizeof((struct sockaddr_un *)NULL)->sun_path
-#define OWN_TRIES   4 /* random names, which nobody can have taken before */
-#define NO_INODE    0
+#define STAY_NS      20000000
+#define STAY_TRIES   20
+#define NAME_BYTES   sizeof((struct sockaddr_un *)NULL)->sun_path
+#define OWN_TRIES    4 /* random names, which nobody can have taken before */
+#define NO_INODE     0
 #define NUMBER_BYTES 17
 
 /* --- claims that are there --- */
@@ -184,7 +184,8 @@ static int bind_name(const char *text)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    if (bind(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) == 0)
+    if (bind(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) ==
+        0)
         return fd;
     int err = -errno;
     close(fd);

@@ -28,7 +28,7 @@ bool net_share_bury(struct net_share_table *table, unsigned own_slot)
 void net_share_sweep(const struct net_share_dir *dir, const struct net_share_table *own)
 {
     const char *own_name = strrchr(own->path, '/') + 1;
-    DIR *list = dir->is_system ? NULL : opendir(dir->path);
+    DIR *list = dir->is_common ? NULL : opendir(dir->path);
     for (const struct dirent *entry; list && (entry = readdir(list));) {
         struct net_share_table table;
         if (strcmp(entry->d_name, own_name) == 0 ||

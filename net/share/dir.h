@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the processes that share addresses meet: a directory of the user, or one that several users share.
- * The first of these that is there and good:
+/* Where the processes that share addresses meet: a directory that belongs to their user and is closed to
+ * others. The first of these that is there and good; where none is, the first that can be made:
  *
  *     $NORNIC_RUNTIME_DIR       if it is set, this one or none
- *     /run/nornic/shared        of all who may write there: the administrator makes it, with the sticky bit
- *     $XDG_RUNTIME_DIR/nornic   of this user; so are the others
+ *     /run/nornic/UID           root's is made by root, another user's by an administrator
+ *     $XDG_RUNTIME_DIR/nornic
  *     /run/user/UID/nornic
- *     /tmp/nornic-UID
+ *     /tmp/nornic-UID           or, where another user has that name, /tmp/nornic-UID-RANDOM
  *
- * A user's own directory belongs to the user and is closed to others. Who may write in a shared one is
- * trusted with the addresses of all who meet there. Internal to net/ and service/. */
+ * A directory that is there goes before a name that is free, so another user cannot split the processes of
+ * a user by making and removing names.
+ *
+ * NORNIC_RUNTIME_DIR may also name a common directory: root's, with the sticky bit, writable for several
+ * users. Processes of these users then share addresses, and trust each other with them. Nothing but the table
+ * of addresses and the sockets beside it is ever in a common directory. Internal to net/ and service/. */
 #ifndef NORNIC_NET_SHARE_DIR_H
 #define NORNIC_NET_SHARE_DIR_H
 
@@ -18,17 +22,20 @@
 
 #include "net/error.h"
 
-#define NET_SHARE_SYSTEM_DIR "/run/nornic/shared"
-
 struct net_share_dir {
-    char path[72];  /* short enough that a socket's name fits behind it */
-    bool is_system; /* of several users: what is made there is open to all of them */
+    char path[72];  /* short enough for the name of a socket behind it */
+    bool is_common; /* of several users: its files are open to all of them */
 };
 
 #define NET_SHARE_NOWHERE (-ENOTSUP)
 
-/* Finds the directory, and makes the user's own where it is missing. 0; NET_SHARE_NOWHERE: there is none that
- * could be used, and none was asked for; or another -errno; each with a sentence. */
+/* Finds the directory of the table, which NORNIC_RUNTIME_DIR may make a common one. Makes the user's own where
+ * it is missing. Returns 0; NET_SHARE_NOWHERE: none can be used, and none was asked for; or another -errno;
+ * each with a sentence. */
 int net_share_dir_find(struct net_share_dir *out, struct nornic_error *why);
+
+/* Finds the directory of what is this user's alone. NORNIC_RUNTIME_DIR counts if it is the user's own. Returns
+ * as net_share_dir_find(). */
+int net_share_dir_own(struct net_share_dir *out, struct nornic_error *why);
 
 #endif

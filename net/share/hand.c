@@ -49,7 +49,7 @@ int net_share_hand_open(const struct net_share_table *table, const struct net_sh
     unlink(name.sun_path);
     /* The directory says who may come here; the name's own rights say no less, whatever the umask says. */
     if (bind(fd, (struct sockaddr *)&name, sizeof name) == 0 &&
-        chmod(name.sun_path, dir->is_system ? 0666 : 0600) == 0)
+        chmod(name.sun_path, dir->is_common ? 0666 : 0600) == 0)
         return fd;
     int err = -errno;
     close(fd);

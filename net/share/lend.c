@@ -59,7 +59,7 @@ void net_share_lend(const struct net_share *share, const struct net_share_messag
 {
     struct net_share_message answer = {.word = NET_SHARE_SOCKET};
     int i = net_share_find(share, &question->arrival.dst);
-    if (!share->dir.is_system || i < 0 || question->slot >= NET_SHARE_SLOTS)
+    if (!share->dir.is_common || i < 0 || question->slot >= NET_SHARE_SLOTS)
         return;
     answer.fd =
         net_udp_socket_open(&question->arrival.dst, share->sites[i].ifindex, NET_UDP_BESIDE_OTHERS, NULL);

@@ -20,6 +20,8 @@ static int open_table(struct net_share_table *table, struct nornic_error *why)
     if (err)
         return err == NET_SHARE_NOWHERE ? 0 : err;
     err = net_share_table_look(&dir, table);
+    if (err && err != -ENOENT && dir.is_common && net_share_dir_own(&dir, NULL) == 0)
+        err = net_share_table_look(&dir, table); /* as a port that opens: membership.c */
     if (!err || err == -ENOENT)
         return 0;
     return net_error_set(why, -err, "cannot look at who shares addresses by %s: %s", table->path,

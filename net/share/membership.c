@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/notice.h"
 #include "net/share/hand.h"
 #include "net/share/inner.h"
 #include "net/share/lend.h"
 #include "net/udp/open.h"
 
-#define LOCK_WAIT_NS   (10 * NS_PER_S)
+#define LOCK_WAIT_NS   (5 * NS_PER_S)
 #define SAY_WAIT_NS    (100 * NS_PER_MS)
 #define LOCK_AGAIN_NS  NS_PER_MS
 #define WRITE_AGAIN_NS (50 * NS_PER_MS) /* to a file system that is full */
@@ -86,6 +87,34 @@ static int take_slot(struct net_share *share, uint32_t first_qpn)
     return err;
 }
 
+/* Names a process that has a record in the table and is stopped. False: there is none. */
+static bool name_stopped(const struct net_share *share, char *text, size_t text_bytes)
+{
+    uint64_t marks[NET_SHARE_SLOTS];
+    struct net_share_record record;
+    net_share_table_marks(&share->table, marks);
+    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
+        if (!marks[slot] || !net_share_table_read(&share->table, slot, &record) ||
+            !base_is_stopped((int)record.pid))
+            continue;
+        snprintf(text, text_bytes,
+                 "%s (process %u) is stopped and may hold the lock: continue it (kill -CONT "
+                 "%u) or end it",
+                 record.name, record.pid, record.pid);
+        return true;
+    }
+    return false;
+}
+
+/* Writes the sentence for a table that stays locked. Returns -EAGAIN. */
+static int explain_lock(const struct net_share *share, struct nornic_error *why)
+{
+    char holder[160];
+    if (!name_stopped(share, holder, sizeof holder))
+        snprintf(holder, sizeof holder, "`lslocks` names its holder");
+    return net_error_set(why, EAGAIN, "another process keeps %s locked: %s", share->table.path, holder);
+}
+
 static int explain(const struct net_share *share, int err, uint32_t first_qpn, struct nornic_error *why)
 {
     if (err == -EAGAIN && first_qpn)
@@ -101,7 +130,7 @@ static int explain(const struct net_share *share, int err, uint32_t first_qpn, s
             "set NORNIC_RUNTIME_DIR to another directory",
             share->table.path);
     return net_error_set(why, -err, "processes cannot share addresses by %s: %s", share->table.path,
-                         err == -EAGAIN ? "it is full, or kept locked" : strerror(-err));
+                         err == -EAGAIN ? "all its slots are leased" : strerror(-err));
 }
 
 static void introduce(struct net_share *share)
@@ -149,27 +178,52 @@ static struct net_share *make_share(void)
     return NULL;
 }
 
+/* Opens the table of `share->dir`, and leases a slot. Returns 0 or -errno with a sentence. */
+static int enter(struct net_share *share, uint32_t first_qpn, struct nornic_error *why)
+{
+    int err = net_share_table_open(&share->dir, &share->table, LOCK_WAIT_NS);
+    if (err == -EAGAIN)
+        return explain_lock(share, why);
+    if (err)
+        return explain(share, err, 0, why);
+    err = take_slot(share, first_qpn);
+    if (!err)
+        return 0;
+    err = explain(share, err, first_qpn, why);
+    close_table(share, true);
+    return err;
+}
+
+/* A common directory that does not serve costs the caller its neighbours of other users, and nothing else: the
+ * caller meets its own user's processes in their own directory. A slot that was asked for is not looked for
+ * there, since the holder may be anybody's. */
+static int enter_some(struct net_share *share, uint32_t first_qpn, struct nornic_error *why)
+{
+    struct nornic_error reason = {""};
+    int err = net_share_dir_find(&share->dir, why);
+    if (err)
+        return err;
+    if (!share->dir.is_common || first_qpn)
+        return enter(share, first_qpn, why);
+    err = enter(share, 0, &reason);
+    if (!err)
+        return 0;
+    err = net_share_dir_own(&share->dir, why);
+    if (err)
+        return err;
+    base_notice("%s; nornic goes on by %s, without the processes of other users", reason.text,
+                share->dir.path);
+    return enter(share, 0, why);
+}
+
 int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_error *why)
 {
     struct net_share *share = make_share();
     if (!share)
         return net_error_set(why, ENOMEM, "no memory to share an address");
-    int err = net_share_dir_find(&share->dir, why);
-    if (err) {
-        free_share(share);
-        return err;
-    }
-    err = net_share_table_open(&share->dir, &share->table, LOCK_WAIT_NS);
-    if (err) {
-        explain(share, err, 0, why);
-        free_share(share);
-        return err;
-    }
     introduce(share);
-    err = take_slot(share, first_qpn);
+    int err = enter_some(share, first_qpn, why);
     if (err) {
-        err = explain(share, err, first_qpn, why);
-        close_table(share, true);
         free_share(share);
         return err;
     }
@@ -231,7 +285,7 @@ static int open_socket(struct net_share *share, const struct nornic_addr *addr, 
     for (unsigned tries = 0; tries < BORROW_TRIES && fd == -EADDRINUSE; tries++) {
         unsigned others = net_share_count_at(&share->view, addr, scope);
         fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
-        if (fd != -EADDRINUSE || !others || !share->dir.is_system)
+        if (fd != -EADDRINUSE || !others || !share->dir.is_common)
             return fd;
         fd = borrow_socket(share, addr, scope);
     }
@@ -253,7 +307,7 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
         return net_error_set(why, ENOSPC, "a port shares %u addresses at the most", NET_SHARE_PLACES_MAX);
     int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
     if (err)
-        return net_error_set(why, -err, "another process keeps %s locked", share->table.path);
+        return explain_lock(share, why);
     if (net_share_refresh(share))
         net_share_say(share); /* which others may have to hear, who could lend a socket */
     int fd = open_socket(share, addr, ifindex, scope, why);

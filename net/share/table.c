@@ -23,7 +23,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define PREFIX       "roce4-"
+#define PREFIX       "roce5-"
 #define OPEN_TRIES   16
 #define READ_TRIES   4
 #define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
@@ -35,21 +35,22 @@
 
 static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
 
-/* Finds the number of this network namespace. It is never used again, or on kernels before 5.14 lives as long
- * as the namespace. 0 or -errno, by which it is not known. */
+/* Tells network namespaces apart: by a number that is never used again, or on kernels before 5.14 by one that
+ * lives as long as the namespace. Fails where a process has no descriptor for the question: by the other number
+ * it would meet nobody. Returns 0 or -errno. */
 static int namespace_id(uint64_t *id)
 {
     socklen_t len = sizeof *id;
     struct stat st;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return -errno; /* another number would be another table */
-    int err = getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, id, &len) ? -errno : 0;
+        return -errno;
+    int err = getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, id, &len) == 0 ? 0 : -errno;
     close(fd);
-    if (!err)
-        return 0;
-    if (stat("/proc/thread-self/ns/net", &st) != 0)
+    if (err != -ENOPROTOOPT)
         return err;
+    if (stat("/proc/thread-self/ns/net", &st) != 0)
+        return -errno;
     *id = st.st_ino;
     return 0;
 }
@@ -63,7 +64,7 @@ static int make_file(const struct net_share_dir *dir, const char *path)
     int fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    if (fchmod(fd, dir->is_system ? 0666 : 0600) == 0 &&
+    if (fchmod(fd, dir->is_common ? 0666 : 0600) == 0 &&
         renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return fd;
     int err = -errno;
@@ -87,7 +88,7 @@ static int check_file(const struct net_share_dir *dir, int fd)
     struct stat st;
     if (fstat(fd, &st) != 0)
         return -errno;
-    if (!S_ISREG(st.st_mode) || st.st_nlink > 1 || (!dir->is_system && st.st_uid != geteuid()))
+    if (!S_ISREG(st.st_mode) || st.st_nlink > 1 || (!dir->is_common && st.st_uid != geteuid()))
         return -EACCES;
     return st.st_nlink > 0 ? 0 : -ESTALE;
 }
@@ -95,8 +96,8 @@ static int check_file(const struct net_share_dir *dir, int fd)
 static int name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
     uint64_t id = 0;
+    *table = (struct net_share_table){.fd = -1, .last_fd = -1, .is_common = dir->is_common};
     int err = namespace_id(&id);
-    table->last_fd = -1;
     snprintf(table->path, sizeof table->path, "%s/" PREFIX "%" PRIx64, dir->path, id);
     return err;
 }
@@ -224,7 +225,7 @@ int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns)
         before = writes;
         err = lock_until(table, begun_ns, begun_ns + ++waits * wait_ns);
         writes = net_share_table_writes(table);
-    } while (err == -EAGAIN && writes != before && waits < WAITS_MAX);
+    } while (err == -EAGAIN && writes != before && waits < WAITS_MAX && !table->is_common);
     return err;
 }
 

@@ -44,6 +44,7 @@ struct net_share_record {
 
 struct net_share_table {
     int fd;
+    bool is_common; /* in a directory of several users */
     int last_fd;    /* the same again behind all sockets, or -1: net_share_table_keep() */
     char path[104]; /* that a socket's name is made of */
 };
@@ -70,7 +71,8 @@ void net_share_table_keep(struct net_share_table *table, int fd);
 void net_share_table_close(struct net_share_table *table);
 
 /* Locks the table: at once, or within `wait_ns`, and as much again, five times at the most, where others have
- * written meanwhile: they get on with it, and there are many. 0, -EAGAIN, or another -errno. It is tried
+ * written meanwhile: they get on with it, and there are many. In a common directory that proves nothing, and
+ * `wait_ns` is all. 0, -EAGAIN, or another -errno. It is tried
  * again and again: fcntl(2) waits for ever or not at all, and a neighbour that was stopped must not stop all.
  * So nothing that takes long is done under the lock: what is, takes a tenth of a millisecond. */
 int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns);

@@ -44,7 +44,7 @@ static void set_up(void)
         FUZZ_REQUIRE(net_share_open(0, &members[i], NULL) == 0);
         fds[i] = net_share_join(members[i], &addr, 1, NULL);
         FUZZ_REQUIRE(fds[i] >= 0);
-        members[i]->dir.is_system = true; /* so that they lend */
+        members[i]->dir.is_common = true; /* so that they lend */
         net_share_set_qp1(members[i], true);
     }
     atexit(clean_up);

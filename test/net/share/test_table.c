@@ -251,7 +251,7 @@ Test(share_table, a_directory_is_the_users_own_or_roots_with_the_sticky_bit)
     cr_expect_eq(net_share_dir_find(&found, &why), geteuid() == 0 ? 0 : -EACCES);
     cr_assert_eq(chmod(share_dir_path(), 0700), 0);
     cr_expect_eq(net_share_dir_find(&found, &why), 0);
-    cr_expect_not(found.is_system);
+    cr_expect_not(found.is_common);
     setenv("NORNIC_RUNTIME_DIR", "/proc/self/status", 1);
     cr_expect_eq(net_share_dir_find(&found, &why), -ENOTDIR);
     setenv("NORNIC_RUNTIME_DIR", "/nowhere/at/all", 1);
@@ -321,7 +321,7 @@ Test(share_table, a_new_file_has_its_rights_from_the_first)
     struct stat st;
     net_share_table_remove(&table);
     net_share_table_unlock(&table);
-    dir.is_system = true;
+    dir.is_common = true;
     mode_t before = umask(0777);
     int err = net_share_table_open(&dir, &other, LOCK_WAIT_NS);
     umask(before);
