@@ -400,7 +400,7 @@ int service_open(const struct service_config *config, struct service **out, stru
     service->config.sock.buffers = &service->arena.mem;
     err = smcr_sock_start(&service->config.sock, &no_bpf);
     if (err) {
-        net_error_set(why, -err, "%s", no_bpf.text);
+        err = net_error_set(why, err == -EADDRINUSE ? EBUSY : -err, "%s", no_bpf.text);
         goto fail;
     }
     err = listen_there(service, why);

@@ -35,7 +35,7 @@ struct service;
 int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why);
 
 /* Opens the ports and listens. One a path: -EADDRINUSE where one runs there already, -EACCES where
- * another file has its name. 0 with a sentence in
+ * another file has its name, and -EBUSY where another program has an address. 0 with a sentence in
  * `why` where only BPF is not allowed: then SMC-R is for configured peers alone. Else -errno with a
  * sentence. The configuration is copied, what it points to is kept. */
 int service_open(const struct service_config *config, struct service **out, struct nornic_error *why);

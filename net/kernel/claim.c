@@ -65,7 +65,7 @@ static bool has_evidence(const struct search *search, uint32_t uid)
         return net_evidence_of_xdp(search->ifindex) &&
                (uid == NET_DIAG_NO_UID || net_diag_has_xdp_socket(search->asker, search->ifindex, uid));
     if (strcmp(search->what, "udp") == 0)
-        return net_evidence_of_udp(search->ifindex);
+        return net_evidence_of_udp(search->ifindex, uid);
     return net_evidence_of_packet(search->ifindex, uid);
 }
 
@@ -163,7 +163,8 @@ void net_claim_tell_strangers(int asker, const char *what, unsigned ifindex, uns
     struct search search = {.asker = asker, .what = what, .ifindex = ifindex, .last = count - 1u};
     char user[BASE_USER_SIZE] = "another user";
     look(&search);
-    if (search.strangers == 0)
+    /* A port may have its socket from another user (net/share/lend.h), whose own claim then counts. */
+    if (search.strangers == 0 || (strcmp(what, "udp") == 0 && net_evidence_of_udp(ifindex, NET_DIAG_NO_UID)))
         return;
     if (search.stranger_uid != NET_DIAG_NO_UID)
         base_user(search.stranger_uid, user);

@@ -90,23 +90,25 @@ static bool is_of_interface(const struct nornic_addr *addr, unsigned ifindex)
            (net_interface_of_addr(addr, &interface, NULL) == 0 && interface.index == ifindex);
 }
 
-/* "sl: ADDRESS:PORT ..." */
-static bool has_udp(const char *path, unsigned ifindex)
+/* "sl: ADDRESS:PORT PEER st tx:rx tr:when retrnsmt uid ..." */
+static bool has_udp(const char *path, unsigned ifindex, uint32_t uid)
 {
     char line[512], text[33];
     bool is_found = false;
-    unsigned port;
+    unsigned port, of;
     struct nornic_addr addr;
     FILE *from = fopen(path, "re");
     while (from && !is_found && fgets(line, sizeof line, from))
-        is_found = sscanf(line, "%*s %32[0-9A-F]:%x", text, &port) == 2 && port == NET_ROCE_UDP_PORT &&
+        is_found = sscanf(line, "%*s %32[0-9A-F]:%x %*s %*s %*s %*s %*s %u", text, &port, &of) == 3 &&
+                   port == NET_ROCE_UDP_PORT && (uid == NET_DIAG_NO_UID || of == uid) &&
                    read_addr(text, &addr) && is_of_interface(&addr, ifindex);
     if (from)
         fclose(from);
     return is_found;
 }
 
-bool net_evidence_of_udp(unsigned ifindex)
+bool net_evidence_of_udp(unsigned ifindex, uint32_t uid)
 {
-    return has_udp("/proc/thread-self/net/udp", ifindex) || has_udp("/proc/thread-self/net/udp6", ifindex);
+    return has_udp("/proc/thread-self/net/udp", ifindex, uid) ||
+           has_udp("/proc/thread-self/net/udp6", ifindex, uid);
 }

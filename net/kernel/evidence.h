@@ -14,7 +14,8 @@ bool net_evidence_of_xdp(unsigned ifindex);
  * interface. */
 bool net_evidence_of_packet(unsigned ifindex, uint32_t uid);
 
-/* Returns whether any UDP socket has port 4791 of an address of the interface, or of all addresses. */
-bool net_evidence_of_udp(unsigned ifindex);
+/* Returns whether a UDP socket of the user `uid`, or with NET_DIAG_NO_UID of any user, has port 4791 of an
+ * address of the interface, or of all addresses. */
+bool net_evidence_of_udp(unsigned ifindex, uint32_t uid);
 
 #endif

@@ -34,6 +34,7 @@ struct net_share {
     struct net_share_record said;                      /* as it is there */
     bool is_filter_suspect; /* a packet went astray: the filters are to be made anew */
     bool is_unsaid;         /* the table or the filters have to be written */
+    int say_error;          /* of the last write of the record; 0 or -errno */
     uint64_t say_at_ns;     /* then: not before */
     unsigned refusals_left; /* to be handed over before refusals_at_ns */
     uint64_t refusals_at_ns;

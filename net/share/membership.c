@@ -58,10 +58,10 @@ static int try_slot(struct net_share *share, unsigned slot)
         return err;
     share->slot = slot;
     share->said = (struct net_share_record){.pid = 0};
-    int said = net_share_say(share);
-    share->hand_fd = share->is_unsaid
-                         ? (said ? said : -EIO)
-                         : net_share_hand_open(&share->table, &share->dir, share->slot, NET_SHARE_DOOR);
+    net_share_say(share);
+    share->hand_fd = share->say_error;
+    if (!share->say_error)
+        share->hand_fd = net_share_hand_open(&share->table, &share->dir, share->slot, NET_SHARE_DOOR);
     err = share->hand_fd < 0 ? share->hand_fd : net_share_news_open(share);
     if (!err)
         return 0;
@@ -90,20 +90,24 @@ static int take_slot(struct net_share *share, uint32_t first_qpn)
 /* Names a process that has a record in the table and is stopped. False: there is none. */
 static bool name_stopped(const struct net_share *share, char *text, size_t text_bytes)
 {
+    struct net_share_table table;
     uint64_t marks[NET_SHARE_SLOTS];
     struct net_share_record record;
-    net_share_table_marks(&share->table, marks);
-    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
-        if (!marks[slot] || !net_share_table_read(&share->table, slot, &record) ||
-            !base_is_stopped((int)record.pid))
-            continue;
-        snprintf(text, text_bytes,
-                 "%s (process %u) is stopped and may hold the lock: continue it (kill -CONT "
-                 "%u) or end it",
-                 record.name, record.pid, record.pid);
-        return true;
+    bool is_found = false;
+    if (net_share_table_look(&share->dir, &table) != 0)
+        return false;
+    net_share_table_marks(&table, marks);
+    for (unsigned slot = 0; slot < NET_SHARE_SLOTS && !is_found; slot++) {
+        is_found =
+            marks[slot] && net_share_table_read(&table, slot, &record) && base_is_stopped((int)record.pid);
+        if (is_found)
+            snprintf(text, text_bytes,
+                     "%s (process %u) is stopped and may hold the lock: continue it "
+                     "(kill -CONT %u) or end it",
+                     record.name, record.pid, record.pid);
     }
-    return false;
+    net_share_table_close(&table);
+    return is_found;
 }
 
 /* Writes the sentence for a table that stays locked. Returns -EAGAIN. */

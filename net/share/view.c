@@ -91,8 +91,8 @@ int net_share_say(struct net_share *share)
 {
     bool has_buried = net_share_bury(&share->table, share->slot);
     bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
-    int err = is_news ? net_share_table_write(&share->table, share->slot, &share->own) : 0;
-    if (is_news && !err)
+    share->say_error = is_news ? net_share_table_write(&share->table, share->slot, &share->own) : 0;
+    if (is_news && !share->say_error)
         share->said = share->own;
     if (has_buried || is_news)
         net_share_tell(share);
