@@ -30,7 +30,7 @@ static uint64_t sum_of(const char *text)
     return sum;
 }
 
-/* Notes the sentence. Returns false where it was said before, or too many were. */
+/* Notes the sentence. Returns false if it was said before, or too many were. */
 static bool is_new(const char *text)
 {
     const uint64_t sum = sum_of(text);
@@ -82,7 +82,7 @@ const char *base_user(unsigned uid, char text[BASE_USER_SIZE])
     return text;
 }
 
-/* "pid (name) state ...", where the name may hold anything. */
+/* "pid (name) state ..."; the name may hold anything. */
 bool base_is_stopped(int pid)
 {
     char path[32], line[256];

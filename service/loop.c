@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop: what descriptors tell, what programs wrote into the memory, a round of the engine, and the news
+/* The loop: events of descriptors, the words of programs in the memory, a round of the engine, and the news
  * of it back into the memory. It drives the runtime of sock/ itself, in one thread. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,13 +29,13 @@
  * that sleeps has to be woken in mid answer, by the peer's packet, and its program after it. */
 #define SPIN_NS      60000u
 #define IDLE_LOOK_MS 1000
-#define TELL_AT_ONCE 16 /* connections, before programs are woken and what they answer leaves */
+#define TELL_AT_ONCE 16 /* connections, before programs are woken and their answers leave */
 #define SOON_MS      100
-#define END_NS       (2 * NS_PER_S) /* for the end of what is lent */
+#define END_NS       (2 * NS_PER_S) /* for the end of the loans */
 
 static struct service *the_service;
 
-/* --- where it is found --- */
+/* --- its path --- */
 
 int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why)
 {
@@ -74,7 +74,7 @@ static void on_source(struct service *service, const struct service_source *sour
     }
 }
 
-/* What programs wrote. Bits of connections that are no more are old. */
+/* Looks at the blocks that programs marked. Bits of connections that are no more are old. */
 static bool look(struct service *service)
 {
     uint32_t slots[64];
@@ -121,7 +121,7 @@ static void look_by_time(struct service *service)
 }
 
 /* Whether anything was done. Programs hear of a round before the next one, which takes acknowledgements to
- * the wire and costs calls of the kernel; and what they answer at once, as they do where a wake-up gives them
+ * the wire and costs calls of the kernel; and their answers at once, as after a wake-up that gives them
  * this processor, leaves by the same calls. */
 static bool work(struct service *service)
 {
@@ -140,7 +140,7 @@ static bool work(struct service *service)
     return any;
 }
 
-/* Programs ring from now on; what they wrote before is seen: service_ring(). */
+/* Programs ring from now on; their words from before are seen: service_ring(). */
 static bool may_sleep(struct service *service)
 {
     atomic_store(&service->head->sleep, ++service->num_sleeps);
@@ -158,7 +158,7 @@ static bool is_idle(struct service *service)
     return service->config.idle_ns != NET_TIME_NONE && now_ns - service->used_ns >= service->config.idle_ns;
 }
 
-/* What the runtime's own timer does not know of. */
+/* Returns the wait that the runtime's own timer does not know. */
 static int sleep_ms(const struct service *service)
 {
     if (service->look_ns != NET_TIME_NONE)
@@ -166,7 +166,7 @@ static int sleep_ms(const struct service *service)
     return service->config.idle_ns == NET_TIME_NONE ? -1 : IDLE_LOOK_MS;
 }
 
-/* What programs ask comes last, since beginning a connection takes longest: where one has ended as well, its
+/* Requests of programs come last, since beginning a connection takes longest: if one has ended as well, its
  * peer hears so first. It may have waited for that end to accept the connection that begins. */
 static void take_events(struct service *service, const struct epoll_event *events, int n)
 {
@@ -266,7 +266,7 @@ static int make_memory(struct service *service, struct nornic_error *why)
     return 0;
 }
 
-/* Writes a sentence about a file that stands where the service needs one. Returns -EACCES, which is no sign of
+/* Writes a sentence about a file with a name that the service needs. Returns -EACCES, which is no sign of
  * a service that runs. */
 static int explain_other(const char *path, const struct stat *st, struct nornic_error *why)
 {
@@ -277,7 +277,8 @@ static int explain_other(const char *path, const struct stat *st, struct nornic_
                          path, S_ISDIR(st->st_mode) ? "directory" : "file", base_user(st->st_uid, user));
 }
 
-/* Opens the file of the lock, without waiting for a reader of a fifo. Returns the descriptor, or -errno with a
+/* Opens the file of the lock, without waiting for a reader of a fifo. Returns the descriptor, or -errno
+ * with a
  * sentence. */
 static int open_lock(const char *path, struct nornic_error *why)
 {
@@ -331,7 +332,7 @@ static int listen_there(struct service *service, struct nornic_error *why)
     service->listen_fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (service->listen_fd < 0)
         err = errno;
-    /* Before it can be found: nobody else's eyes. What is accepted inherits that the kernel tells
+    /* Before it can be found: nobody else's eyes. Accepted sockets inherit that the kernel tells
      * the sender of each packet. */
     const int on = 1;
     if (!err && setsockopt(service->listen_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
@@ -424,7 +425,7 @@ fail:
 
 /* --- its end --- */
 
-/* What was handed over is delivered, and the peers hear the end, as far as there is time. */
+/* Bytes that were handed over are delivered, and the peers hear the end, as far as there is time. */
 static void end_loans(struct service *service)
 {
     uint64_t end_ns = host_now_ns() + END_NS;

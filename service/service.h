@@ -11,7 +11,7 @@
 
 #define SERVICE_MAX_PEERS 64
 
-/* Addresses with whom SMC-R is negotiated without the TCP option. */
+/* Addresses of peers, for SMC-R without the TCP option. */
 struct service_peers {
     struct nornic_addr addr;
     uint8_t prefix_len; /* of an IPv4 address 0 to 32, of an IPv6 address 0 to 128 */
@@ -28,21 +28,21 @@ struct service_config {
 
 struct service;
 
-/* The path where programs of this user, in this network namespace, look for their service; SERVICE_PATH_BYTES.
+/* The path of the service, for programs of this user in this network namespace; SERVICE_PATH_BYTES.
  * It is in the user's own directory, which is closed to others (net/share/dir.h). 0, or -errno with a
  * sentence. */
 #define SERVICE_PATH_BYTES 108
 int service_path(char path[SERVICE_PATH_BYTES], struct nornic_error *why);
 
-/* Opens the ports and listens. One a path: -EADDRINUSE where one runs there already, -EACCES where
- * another file has its name, and -EBUSY where another program has an address. 0 with a sentence in
- * `why` where only BPF is not allowed: then SMC-R is for configured peers alone. Else -errno with a
- * sentence. The configuration is copied, what it points to is kept. */
+/* Opens the ports and listens. One a path: -EADDRINUSE if one runs there already, -EACCES if
+ * another file has its name, and -EBUSY if another program has an address. 0 with a sentence in
+ * `why` if only BPF is not allowed: then SMC-R is for configured peers alone. Else -errno with a
+ * sentence. The configuration is copied, its pointers are kept. */
 int service_open(const struct service_config *config, struct service **out, struct nornic_error *why);
 /* Serves until `stop_fd` polls readable (-1: none), or nobody has used it for `idle_ns`. In the thread that
  * opened it, which programs take for its life. */
 void service_run(struct service *service, int stop_fd);
-/* Ends what is lent, in order as far as two seconds allow, and removes the socket. 0, or -errno with a
+/* Ends the loans, in order as far as two seconds allow, and removes the socket. 0, or -errno with a
  * sentence as smcr_sock_stop() has it. */
 int service_close(struct service *service, struct nornic_error *why);
 

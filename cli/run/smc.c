@@ -50,7 +50,7 @@ static bool add_each(struct words *w, const char *option, char *list)
 
 /* --- the service --- */
 
-/* One that runs already is as good: then it ends at once. It says itself what went wrong. */
+/* One that runs already is as good: then it ends at once. It tells its failure itself. */
 static int start_service(const struct run_smc *o, const char *path)
 {
     char *ports = o->ports ? strdup(o->ports) : NULL, *peers = o->peers ? strdup(o->peers) : NULL;
@@ -130,7 +130,7 @@ static int tell_silent(const char *path, int err)
                     path, pid, strerror(-err), pid);
 }
 
-/* What this process has of it goes with exec(), but for the cgroup. */
+/* Opens the service and enters its cgroup, which alone outlives exec(). */
 static int enter(const struct run_smc *o, const char *path)
 {
     int err = open_service(o, path);

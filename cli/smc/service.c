@@ -36,7 +36,7 @@ struct service_options {
 
 /* --- in the background --- */
 
-/* Whether the child is ready: CLI_OK; else what it ended with, after the sentence that it said itself. */
+/* Whether the child is ready: CLI_OK; else its exit status, after the sentence that it said itself. */
 static int wait_for_child(int ready_fd)
 {
     char status = CLI_ERROR;
@@ -48,7 +48,7 @@ static int wait_for_child(int ready_fd)
 }
 
 /* Goes on in a child, without a terminal. True in the child, with `*ready_fd`, for tell_parent(). False in
- * the parent, or without a child: `*parent_status` is what it ends with. */
+ * the parent, or without a child: `*parent_status` is its exit status. */
 static bool go_behind(int *ready_fd, int *parent_status)
 {
     int fds[2];
@@ -69,7 +69,7 @@ static bool go_behind(int *ready_fd, int *parent_status)
     return false;
 }
 
-/* Whoever waits for the output of who started it does not wait for the service; and a file system can be
+/* A reader of its parent's output does not wait for the service; and a file system can be
  * unmounted while it runs, unless the socket's path leads there from the working directory alone. */
 static void let_go(const struct service_options *o)
 {
@@ -154,7 +154,7 @@ static int serve(struct service_options *o, int ready_fd)
     return err ? cli_fail("%s", why.text) : CLI_OK;
 }
 
-/* Without --device: what the default route goes by. */
+/* Without --device: the interface of the default route. */
 static int choose_port(struct service_options *o)
 {
     struct host_port_default found;
@@ -251,7 +251,7 @@ static const struct cli_option rows[] = {
     {NULL},
 };
 
-/* `path` from the root on, into `room`, which is as good from every working directory. Where that does not
+/* `path` from the root on, into `room`, which is as good from every working directory. If that does not
  * fit, or is not known: `path`. NULL stays NULL. */
 static const char *absolute(const char *path, char *room, size_t room_bytes)
 {

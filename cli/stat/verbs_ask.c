@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Each process that has a device of the verbs libraries open listens on an abstract UNIX socket; the names of
- * all are in /proc/net/unix. Anyone may take such a name, so who a process is, the kernel says, and only
- * those are asked whom this user could look at otherwise, too. */
+ * all are in /proc/net/unix. Anyone may take such a name, so the kernel tells the user of a process. Only
+ * processes that this user could look at otherwise are asked. */
 #define _GNU_SOURCE /* struct ucred */
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +31,8 @@ struct names {
     size_t count;
 };
 
-/* The time that the processes of each user have taken: silent ones of one user cost no other user an answer. */
+/* The time that the processes of each user have taken: silent ones of one user cost no other user an
+ * answer. */
 struct waits {
     uint64_t spent_ns[USERS_MAX];
     uid_t uids[USERS_MAX];
@@ -48,7 +49,7 @@ static uint64_t *spent_on(struct waits *waits, uid_t uid)
     return &waits->spent_ns[i < USERS_MAX ? i : USERS_MAX - 1];
 }
 
-/* "Num: RefCount Protocol Flags Type St Inode Path", where a path that begins with @ is abstract. */
+/* "Num: RefCount Protocol Flags Type St Inode Path"; a path that begins with @ is abstract. */
 static bool name_in(const char *line, char *name, size_t name_bytes)
 {
     unsigned long flags;
@@ -81,7 +82,8 @@ static void find_names(struct names *names)
         fclose(from);
 }
 
-/* A connection, without waiting for one who does not accept, or -errno; -ECONNREFUSED: nobody is there. */
+/* A connection, without waiting for a process that does not accept, or -errno; -ECONNREFUSED: nobody is
+ * there. */
 static int connect_to(const char *name, struct ucred *who)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -116,7 +118,7 @@ static struct json_object *read_from(int fd, uint64_t end_ns, bool *has_ended)
     return NULL;
 }
 
-/* A connection as the user `uid`, where root asks: as connect_to(). */
+/* A connection as the user `uid`, if root asks: as connect_to(). */
 static int connect_as(const char *name, uid_t uid, struct ucred *who)
 {
     bool is_other = geteuid() == 0 && uid != 0;
@@ -124,11 +126,12 @@ static int connect_as(const char *name, uid_t uid, struct ucred *who)
         return -errno;
     int fd = connect_to(name, who);
     if (is_other && seteuid(0) != 0)
-        abort(); /* root is what it was before */
+        abort(); /* root is root again */
     return fd;
 }
 
-/* One who ends the stream at once has ended, or does not know who asks: in a user namespace of its own
+/* A process that ends the stream at once has ended, or does not know the asker: in a user namespace of its
+ * own
  * (nornic run) a process does not know root; it does know its user. NULL: `*is_gone` says whether nobody is
  * there any more, or somebody else under the same name. Closes `fd`. */
 static struct json_object *ask(int fd, const char *name, const struct ucred *who, uint64_t end_ns,

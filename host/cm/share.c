@@ -16,7 +16,8 @@
 
 /* How long an answer to "are we alone" is good for: a stranger's datagrams do not make us ask each time. */
 #define ALONE_NS (100 * NS_PER_MS)
-/* The least time between questions about claims of services. The kernel lists all UNIX sockets for each. A request
+/* The least time between questions about claims of services. The kernel lists all UNIX sockets for each. A
+ * request
  * that comes sooner stays unanswered, and its sender repeats it. */
 #define CLAIMS_NS (NS_PER_MS / 2)
 

@@ -27,7 +27,7 @@
 
 /* --- claims that are there --- */
 
-/* A search for claims, and what it has found. */
+/* A search for claims, and its results. */
 struct search {
     int asker;
     const char *what;
@@ -58,7 +58,7 @@ static bool read_number(const struct search *search, const struct net_diag_unix 
     return *end == '\0';
 }
 
-/* Looks for what the kernel says of the thing that is claimed. */
+/* Asks the kernel for the thing that is claimed. */
 static bool has_evidence(const struct search *search, uint32_t uid)
 {
     if (strcmp(search->what, "xdp") == 0)
@@ -69,7 +69,7 @@ static bool has_evidence(const struct search *search, uint32_t uid)
     return net_evidence_of_packet(search->ifindex, uid);
 }
 
-/* A claim of this search. The evidence is asked for after the dump, whose answer is still being read. */
+/* A claim of this search. The evidence is asked for after the dump, since its answer is still being read. */
 struct claim {
     uint32_t uid;
     uint64_t number;
@@ -163,7 +163,7 @@ void net_claim_tell_strangers(int asker, const char *what, unsigned ifindex, uns
     struct search search = {.asker = asker, .what = what, .ifindex = ifindex, .last = count - 1u};
     char user[BASE_USER_SIZE] = "another user";
     look(&search);
-    /* A port may have its socket from another user (net/share/lend.h), whose own claim then counts. */
+    /* A port may have its socket from another user (net/share/lend.h). Then the claim of that user counts. */
     if (search.strangers == 0 || (strcmp(what, "udp") == 0 && net_evidence_of_udp(ifindex, NET_DIAG_NO_UID)))
         return;
     if (search.stranger_uid != NET_DIAG_NO_UID)
@@ -215,7 +215,8 @@ static uint32_t inode_of(int fd)
 }
 
 /* A name that another user has bound costs the caller its short form. The claim of a process that is there
- * already is seen after the caller's own is bound, so of two that come at once at least one sees the other. */
+ * already is seen after the caller's own is bound, so of two that come at once at least one sees the other.
+ * */
 static int take(int asker, const char *what, unsigned ifindex, uint64_t number)
 {
     char text[NAME_BYTES];

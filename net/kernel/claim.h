@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes that share an interface tell each other: abstract UNIX sockets, which end with their process.
- * Nothing is ever sent over them. A name says what is claimed, of which interface, which of them, and of
- * which user:
+/* Claims of processes that share an interface: abstract UNIX sockets, which end with their process.
+ * Nothing is ever sent over them. A name tells a kind, an interface, a number, and
+ * a user:
  *
- *     nornic/WHAT/IFINDEX/NUMBER/UID[/RANDOM]
+ *     nornic/KIND/IFINDEX/NUMBER/UID[/RANDOM]
  *
  *     xdp      0         the XDP program that takes all RoCE packets of the interface
- *     packet   0..63     a packet port, which sees what the others see
+ *     packet   0..63     a packet port, which sees the packets of the others
  *     udp      0..63     a udp port, whose packets the two above would take or see, too
  *     qp1      0         the process that refuses what none of the others knows
  *     service  id        a service id that a process listens to
@@ -14,7 +14,7 @@
  * Any user of the namespace may bind any such name, so a name alone proves nothing. A claim counts if the
  * kernel reports its socket as root's or as the caller's own user's (net/kernel/diag.h). The claim of another
  * user counts only with evidence that no name can forge: an XDP program on the interface, a packet socket of
- * that user, a UDP socket of port 4791 (net/kernel/evidence.h). Where another user holds the caller's name, the
+ * that user, a UDP socket of port 4791 (net/kernel/evidence.h). If another user holds the caller's name, the
  * caller's gets a random number at its end. Internal to the library. */
 #ifndef NORNIC_NET_CLAIM_H
 #define NORNIC_NET_CLAIM_H
@@ -24,7 +24,8 @@
 
 #define NET_CLAIM_PACKETS 64 /* packet ports, and udp ports, that a user has names for on an interface */
 
-/* Claims `what` number `number` of an interface of the caller's namespace. Returns a descriptor that holds the
+/* Claims the kind `what`, number `number` of an interface of the caller's namespace. Returns a descriptor
+ * that holds the
  * claim as long as it is open; -EADDRINUSE: a claim of another process counts; or another -errno. */
 int net_claim_take(const char *what, unsigned ifindex, uint64_t number);
 
@@ -35,7 +36,7 @@ int net_claim_take_any(const char *what, unsigned ifindex, unsigned count);
  * -errno. */
 int net_claim_asker(void);
 
-/* Returns whether a claim counts, the caller's among them. False too where `asker` is negative. */
+/* Returns whether a claim counts, the caller's among them. False too if `asker` is negative. */
 bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t number);
 
 /* Returns whether claims of numbers below `count` count, and still do after 20 ms. A claim that goes was of a
@@ -46,7 +47,7 @@ bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, unsign
 unsigned net_claim_count(int asker, const char *what, unsigned ifindex, unsigned count);
 
 /* Names in one sentence on standard error a user whose claim of a number below `count` does not count. Silent
- * where there is none. */
+ * without such a user. */
 void net_claim_tell_strangers(int asker, const char *what, unsigned ifindex, unsigned count);
 
 #endif

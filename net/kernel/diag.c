@@ -54,7 +54,7 @@ static int read_answer(const uint8_t *answer, ssize_t bytes, uint32_t sequence, 
     return 1;
 }
 
-/* Asks for all sockets of a family. `request` is what follows the header. Returns 0 or -errno. */
+/* Asks for all sockets of a family. `request` follows the header. Returns 0 or -errno. */
 static int dump(int fd, const void *request, size_t bytes, each_message *each, void *ctx)
 {
     static atomic_uint sequence; /* tells an answer from the rest of an earlier one */
@@ -106,7 +106,7 @@ static void on_unix(void *ctx, const struct nlmsghdr *message)
         visit->each(visit->ctx, &found);
 }
 
-/* "Num: RefCount Protocol Flags Type St Inode Path", where the path of an abstract name begins with @. */
+/* "Num: RefCount Protocol Flags Type St Inode Path"; the path of an abstract name begins with @. */
 static int read_proc(net_diag_each_unix *each, void *ctx)
 {
     char line[512];

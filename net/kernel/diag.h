@@ -20,15 +20,16 @@ struct net_diag_unix {
 
 typedef void net_diag_each_unix(void *ctx, const struct net_diag_unix *found);
 
-/* Opens a socket for the questions below, about the namespace that the caller is in now. Returns a descriptor,
+/* Opens a socket for the questions below, about the namespace that the caller is in now. Returns a
+ * descriptor,
  * or -errno. */
 int net_diag_open(void);
 
-/* Calls `each` for every abstract UNIX socket with a name that is not connected. Where the kernel has no
+/* Calls `each` for every abstract UNIX socket with a name that is not connected. If the kernel has no
  * UNIX_DIAG, the names are those of /proc, without users. Returns 0 or -errno. */
 int net_diag_unix(int fd, net_diag_each_unix *each, void *ctx);
 
-/* Returns whether the user `uid` has an AF_XDP socket on an interface. True too where the kernel cannot tell. */
+/* Returns whether the user `uid` has an AF_XDP socket on an interface. True too if the kernel cannot tell. */
 bool net_diag_has_xdp_socket(int fd, unsigned ifindex, uint32_t uid);
 
 #endif

@@ -14,7 +14,7 @@
 #define PLACES           4
 #define TMP              "/tmp"
 
-/* A place where the user's own directory may be: `parent` and `name`. */
+/* A possible place of the user's own directory: `parent` and `name`. */
 struct place {
     char parent[72], name[32];
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the processes that share addresses meet: a directory that belongs to their user and is closed to
- * others. The first of these that is there and good; where none is, the first that can be made:
+/* The meeting place of processes that share addresses: a directory that belongs to their user and is closed
+ * to
+ * others. The first of these that is there and good; if none is, the first that can be made:
  *
  *     $NORNIC_RUNTIME_DIR       if it is set, this one or none
  *     /run/nornic/UID           root's is made by root, another user's by an administrator
  *     $XDG_RUNTIME_DIR/nornic
  *     /run/user/UID/nornic
- *     /tmp/nornic-UID           or, where another user has that name, /tmp/nornic-UID-RANDOM
+ *     /tmp/nornic-UID           or, if another user has that name, /tmp/nornic-UID-RANDOM
  *
  * A directory that is there goes before a name that is free, so another user cannot split the processes of
  * a user by making and removing names.
@@ -29,12 +30,12 @@ struct net_share_dir {
 
 #define NET_SHARE_NOWHERE (-ENOTSUP)
 
-/* Finds the directory of the table, which NORNIC_RUNTIME_DIR may make a common one. Makes the user's own where
+/* Finds the directory of the table, which NORNIC_RUNTIME_DIR may make a common one. Makes the user's own if
  * it is missing. Returns 0; NET_SHARE_NOWHERE: none can be used, and none was asked for; or another -errno;
  * each with a sentence. */
 int net_share_dir_find(struct net_share_dir *out, struct nornic_error *why);
 
-/* Finds the directory of what is this user's alone. NORNIC_RUNTIME_DIR counts if it is the user's own. Returns
+/* Finds the directory that is this user's alone. NORNIC_RUNTIME_DIR counts if it is the user's own. Returns
  * as net_share_dir_find(). */
 int net_share_dir_own(struct net_share_dir *out, struct nornic_error *why);
 

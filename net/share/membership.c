@@ -35,7 +35,7 @@ static void name_program(struct net_share_record *record)
         fclose(comm);
 }
 
-/* Under the table's lock: gives back what take_slot() has taken. */
+/* Under the table's lock: gives the slot back. */
 static void drop_slot(struct net_share *share)
 {
     if (share->slot == NET_SHARE_NOBODY)
@@ -70,7 +70,7 @@ static int try_slot(struct net_share *share, unsigned slot)
     return err;
 }
 
-/* Slot 0 is only for who asks for low numbers: with it comes the 1. */
+/* Slot 0 is only for callers that ask for low numbers: with it comes the 1. */
 static int take_slot(struct net_share *share, uint32_t first_qpn)
 {
     uint64_t random;
@@ -198,7 +198,8 @@ static int enter(struct net_share *share, uint32_t first_qpn, struct nornic_erro
     return err;
 }
 
-/* A common directory that does not serve costs the caller its neighbours of other users, and nothing else: the
+/* A common directory that does not serve costs the caller its neighbours of other users, and nothing else:
+ * the
  * caller meets its own user's processes in their own directory. A slot that was asked for is not looked for
  * there, since the holder may be anybody's. */
 static int enter_some(struct net_share *share, uint32_t first_qpn, struct nornic_error *why)
@@ -279,7 +280,7 @@ static int borrow_socket(struct net_share *share, const struct nornic_addr *addr
     return err ? err : fd;
 }
 
-/* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. Who could
+/* The first in a group binds alone, so that a program that does not share is found. A process that could
  * lend may have only begun, or be about to end, and its group to be founded anew (share_renew.c): so it is
  * tried again. */
 static int open_socket(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
@@ -296,7 +297,7 @@ static int open_socket(struct net_share *share, const struct nornic_addr *addr, 
     return fd;
 }
 
-/* Who opened a socket: its inode says so (sockfs). */
+/* Returns the user that opened a socket, from its inode (sockfs). */
 static uint32_t owner_of(int fd, uint32_t otherwise)
 {
     struct stat of;
@@ -313,7 +314,7 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
     if (err)
         return explain_lock(share, why);
     if (net_share_refresh(share))
-        net_share_say(share); /* which others may have to hear, who could lend a socket */
+        net_share_say(share); /* others may have to hear it before they lend a socket */
     int fd = open_socket(share, addr, ifindex, scope, why);
     if (fd >= 0) {
         net_share_table_keep(&share->table, fd);
@@ -354,7 +355,7 @@ void net_share_leave(struct net_share *share, int fd)
 
 /* --- services --- */
 
-/* What another process may rely on as soon as the call returns, unless the table is locked for long. */
+/* Another process may rely on it as soon as the call returns, unless the table is locked for long. */
 static void say_now(struct net_share *share)
 {
     net_share_say_soon(share);

@@ -36,7 +36,7 @@
 static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
 
 /* Tells network namespaces apart: by a number that is never used again, or on kernels before 5.14 by one that
- * lives as long as the namespace. Fails where a process has no descriptor for the question: by the other number
+ * lives as long as the namespace. Fails if a process has no descriptor for the question: by the other number
  * it would meet nobody. Returns 0 or -errno. */
 static int namespace_id(uint64_t *id)
 {
@@ -73,16 +73,16 @@ static int make_file(const struct net_share_dir *dir, const char *path)
     return err;
 }
 
-/* A file that another user may have put there is not followed, nor waited for (fifos, leases of fcntl(2)). */
+/* Opens the file. A link is not followed, and a fifo or a lease of fcntl(2) not waited for. */
 static int open_file(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     return fd < 0 ? -errno : fd;
 }
 
-/* 0: a file that this user, or in a shared directory anybody with access, has made and that is still in
+/* 0: a file that this user, or in a common directory any of its users, has made and that is still in
  * place; -ESTALE: it was removed meanwhile. The sticky bit of a shared directory keeps others from removing a
- * file of ours, not from giving it a second name there: a file with two names may be any. */
+ * file of ours, not from giving it a second name there: a file of two names may be any file. */
 static int check_file(const struct net_share_dir *dir, int fd)
 {
     struct stat st;
@@ -102,7 +102,7 @@ static int name_file(const struct net_share_dir *dir, struct net_share_table *ta
     return err;
 }
 
-/* Of a table whose file is open, and is closed if that fails. */
+/* Locks and checks a table of an open file, which is closed on failure. */
 static int lock_checked(const struct net_share_dir *dir, struct net_share_table *table, uint64_t wait_ns)
 {
     int err = net_share_table_lock(table, wait_ns);
@@ -184,7 +184,7 @@ void net_share_table_close(struct net_share_table *table)
     close(table->fd);
 }
 
-/* Locks, unlocks or tests some bytes by that command of fcntl(2). */
+/* Locks, unlocks or asks for some bytes, as `command` tells. */
 static int do_lock(int fd, int command, short type, unsigned from, unsigned bytes)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes};
@@ -200,7 +200,7 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Tries again until then. The longest waiters try less often: hundreds that wait would take the processor
+/* Tries again until then. A long wait makes the tries rarer: hundreds that wait would take the processor
  * away from the one that they wait for. */
 static int lock_until(struct net_share_table *table, uint64_t begun_ns, uint64_t end_ns)
 {
