@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Other processes answer from the same addresses. Those on packet ports of one interface get every management
- * datagram, all of them. Each answers what it knows. What it does not know another may: a service id is
- * claimed by who listens to it (net/kernel/claim.h), and of what nobody has claimed one of them, the first,
- * says that it is not there. Whose connection a message is that this CM does not know, nobody can tell:
- * such a message is left unanswered unless this process is alone. */
+ * datagram, all of them. Each answers for its own ids. A service id is claimed by its listener
+ * (net/kernel/claim.h). For ids without a claim one process, the first, says that nobody listens. A message
+ * of a connection that this CM does not know may belong to another process. It is left unanswered unless this
+ * process is alone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -102,7 +102,7 @@ static bool may_refuse(void *ctx, uint64_t service_id)
     cm->claims_read_ns = now_ns;
     if (net_claim_is_taken(cm->dev->claims_fd, "service", ifindex, service_id))
         return false;
-    /* Whoever was the first may have gone. */
+    /* The first process may have gone. */
     if (cm->qp1_fd < 0)
         cm->qp1_fd = net_claim_take("qp1", ifindex, 0);
     return cm->qp1_fd != -EADDRINUSE;

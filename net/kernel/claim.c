@@ -214,9 +214,8 @@ static uint32_t inode_of(int fd)
     return fstat(fd, &st) == 0 ? (uint32_t)st.st_ino : NO_INODE;
 }
 
-/* A name that another user has bound costs the caller its short form. The claim of a process that is there
- * already is seen after the caller's own is bound, so of two that come at once at least one sees the other.
- * */
+/* A name that another user has bound costs the caller its short form. The caller binds first, and then looks
+ * for others. So of two that come at once at least one sees the other. */
 static int take(int asker, const char *what, unsigned ifindex, uint64_t number)
 {
     char text[NAME_BYTES];

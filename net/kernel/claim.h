@@ -7,7 +7,7 @@
  *
  *     xdp      0         the XDP program that takes all RoCE packets of the interface
  *     packet   0..63     a packet port, which sees the packets of the others
- *     udp      0..63     a udp port, whose packets the two above would take or see, too
+ *     udp      0..63     a udp port, with packets that the two above would take or see, too
  *     qp1      0         the process that refuses what none of the others knows
  *     service  id        a service id that a process listens to
  *
