@@ -30,7 +30,7 @@
 /* A search for claims, and its results. */
 struct search {
     int asker;
-    const char *what;
+    const char *kind;
     unsigned ifindex;
     uint64_t first, last; /* the numbers */
     uint32_t own_inode;   /* of a claim that is left out; NO_INODE: none is */
@@ -43,7 +43,7 @@ struct search {
 static bool read_number(const struct search *search, const struct net_diag_unix *found, uint64_t *number)
 {
     char prefix[NAME_BYTES], digits[NUMBER_BYTES];
-    size_t len = (size_t)snprintf(prefix, sizeof prefix, "nornic/%s/%u/", search->what, search->ifindex);
+    size_t len = (size_t)snprintf(prefix, sizeof prefix, "nornic/%s/%u/", search->kind, search->ifindex);
     if (found->name_bytes <= len || memcmp(found->name, prefix, len) != 0)
         return false;
     size_t count = 0;
@@ -61,10 +61,10 @@ static bool read_number(const struct search *search, const struct net_diag_unix 
 /* Asks the kernel for the thing that is claimed. */
 static bool has_evidence(const struct search *search, uint32_t uid)
 {
-    if (strcmp(search->what, "xdp") == 0)
+    if (strcmp(search->kind, "xdp") == 0)
         return net_evidence_of_xdp(search->ifindex) &&
                (uid == NET_DIAG_NO_UID || net_diag_has_xdp_socket(search->asker, search->ifindex, uid));
-    if (strcmp(search->what, "udp") == 0)
+    if (strcmp(search->kind, "udp") == 0)
         return net_evidence_of_udp(search->ifindex, uid);
     return net_evidence_of_packet(search->ifindex, uid);
 }
@@ -133,45 +133,45 @@ int net_claim_asker(void)
     return net_diag_open();
 }
 
-bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t number)
+bool net_claim_is_taken(int asker, const char *kind, unsigned ifindex, uint64_t number)
 {
     struct search search = {
-        .asker = asker, .what = what, .ifindex = ifindex, .first = number, .last = number};
+        .asker = asker, .kind = kind, .ifindex = ifindex, .first = number, .last = number};
     look(&search);
     return search.counted > 0;
 }
 
-unsigned net_claim_count(int asker, const char *what, unsigned ifindex, unsigned count)
+unsigned net_claim_count(int asker, const char *kind, unsigned ifindex, unsigned count)
 {
-    struct search search = {.asker = asker, .what = what, .ifindex = ifindex, .last = count - 1u};
+    struct search search = {.asker = asker, .kind = kind, .ifindex = ifindex, .last = count - 1u};
     look(&search);
     return search.counted;
 }
 
-bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, unsigned count)
+bool net_claim_stays_taken(int asker, const char *kind, unsigned ifindex, unsigned count)
 {
     for (unsigned tries = 0; tries < STAY_TRIES; tries++) {
-        if (net_claim_count(asker, what, ifindex, count) == 0)
+        if (net_claim_count(asker, kind, ifindex, count) == 0)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = STAY_NS / STAY_TRIES}, NULL);
     }
     return true;
 }
 
-void net_claim_tell_strangers(int asker, const char *what, unsigned ifindex, unsigned count)
+void net_claim_tell_strangers(int asker, const char *kind, unsigned ifindex, unsigned count)
 {
-    struct search search = {.asker = asker, .what = what, .ifindex = ifindex, .last = count - 1u};
+    struct search search = {.asker = asker, .kind = kind, .ifindex = ifindex, .last = count - 1u};
     char user[BASE_USER_SIZE] = "another user";
     look(&search);
     /* A port may have its socket from another user (net/share/lend.h). Then the claim of that user counts. */
-    if (search.strangers == 0 || (strcmp(what, "udp") == 0 && net_evidence_of_udp(ifindex, NET_DIAG_NO_UID)))
+    if (search.strangers == 0 || (strcmp(kind, "udp") == 0 && net_evidence_of_udp(ifindex, NET_DIAG_NO_UID)))
         return;
     if (search.stranger_uid != NET_DIAG_NO_UID)
         base_user(search.stranger_uid, user);
-    const char *thing = strcmp(what, "xdp") == 0   ? "an XDP program"
-                        : strcmp(what, "udp") == 0 ? "a UDP socket of port 4791"
+    const char *thing = strcmp(kind, "xdp") == 0   ? "an XDP program"
+                        : strcmp(kind, "udp") == 0 ? "a UDP socket of port 4791"
                                                    : "a packet socket";
-    base_notice("%s holds the name nornic/%s/%u/%" PRIx64 " without %s; nornic goes on", user, what, ifindex,
+    base_notice("%s holds the name nornic/%s/%u/%" PRIx64 " without %s; nornic goes on", user, kind, ifindex,
                 search.stranger_number, thing);
 }
 
@@ -216,12 +216,12 @@ static uint32_t inode_of(int fd)
 
 /* A name that another user has bound costs the caller its short form. The caller binds first, and then looks
  * for others. So of two that come at once at least one sees the other. */
-static int take(int asker, const char *what, unsigned ifindex, uint64_t number)
+static int take(int asker, const char *kind, unsigned ifindex, uint64_t number)
 {
     char text[NAME_BYTES];
     struct search search = {
-        .asker = asker, .what = what, .ifindex = ifindex, .first = number, .last = number};
-    snprintf(text, sizeof text, "nornic/%s/%u/%" PRIx64 "/%u", what, ifindex, number, geteuid());
+        .asker = asker, .kind = kind, .ifindex = ifindex, .first = number, .last = number};
+    snprintf(text, sizeof text, "nornic/%s/%u/%" PRIx64 "/%u", kind, ifindex, number, geteuid());
     int fd = bind_name(text);
     if (fd == -EADDRINUSE) {
         look(&search);
@@ -238,20 +238,20 @@ static int take(int asker, const char *what, unsigned ifindex, uint64_t number)
     return -EADDRINUSE;
 }
 
-int net_claim_take(const char *what, unsigned ifindex, uint64_t number)
+int net_claim_take(const char *kind, unsigned ifindex, uint64_t number)
 {
     int asker = net_claim_asker();
-    int fd = take(asker, what, ifindex, number);
+    int fd = take(asker, kind, ifindex, number);
     if (asker >= 0)
         close(asker);
     return fd;
 }
 
-int net_claim_take_any(const char *what, unsigned ifindex, unsigned count)
+int net_claim_take_any(const char *kind, unsigned ifindex, unsigned count)
 {
     int asker = net_claim_asker(), fd = -EADDRINUSE;
     for (unsigned number = 0; number < count && fd == -EADDRINUSE; number++)
-        fd = take(asker, what, ifindex, number);
+        fd = take(asker, kind, ifindex, number);
     if (asker >= 0)
         close(asker);
     return fd;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -268,21 +267,6 @@ Test(share_table, a_file_of_somebody_else_is_not_used)
     cr_assert_eq(fchown(table.fd, 65534, 65534), 0);
     cr_expect_eq(net_share_table_open(&dir, &other, LOCK_WAIT_NS), -EACCES);
     cr_expect_eq(net_share_table_look(&dir, &other), -EACCES);
-}
-
-/* By another name of the namespace it would meet nobody. */
-Test(share_table, without_a_descriptor_there_is_no_other_table)
-{
-    struct net_share_table other;
-    struct rlimit before, none;
-    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = before;
-    none.rlim_cur = 0;
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int err = net_share_table_look(&dir, &other);
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-    cr_expect_eq(err, -EMFILE);
-    cr_expect_str_neq(other.path, table.path);
 }
 
 /* Reads and writes of a file are not kept apart: half of what was, half of what is. */
