@@ -107,6 +107,7 @@ smc 0 10
 verdict names_of_a_stranger_are_no_claims
 
 attack names 1,2,3 0 12345 23456
+: >"$tmp/server.out"
 limit=60 as 0 "$nornic" rping -s --port packet:lo >"$tmp/server.out" 2>&1 &
 e2e_pids+=("$!")
 until_true 20 grep -q listening "$tmp/server.out" || why+="packet: $(cat "$tmp/server.out"); "
@@ -117,6 +118,7 @@ timed 5 0 "$nornic" rping -c -a 127.0.0.1 -C 1 -p 7175 --port packet:lo
 [ $rc = 1 ] && grep -q "nothing listens" "$tmp/err" && why=
 verdict claims_of_root_count_under_attack
 
+: >"$tmp/server.out"
 limit=60 as 12345 "$nornic" rping -s --port udp:127.0.0.1 >"$tmp/server.out" 2>&1 &
 e2e_pids+=("$!")
 until_true 20 grep -q listening "$tmp/server.out" || why+="udp: $(cat "$tmp/server.out"); "
@@ -150,6 +152,7 @@ for kind in dir link socket; do
 done
 # The processes of a user stay together, also when the stranger goes away between the first and the second.
 attack squat dir /run/nornic/12345 /tmp/nornic-12345
+: >"$tmp/server.out"
 limit=60 as 12345 "$nornic" rping -s --port udp:127.77.1.1 >"$tmp/server.out" 2>&1 &
 e2e_pids+=("$!")
 until_true 20 grep -q listening "$tmp/server.out" || why+="$(cat "$tmp/server.out"); "
@@ -215,9 +218,10 @@ done
 
 # The lock of a user's own table, held by the user's own process, which sleeps.
 attacker=12345
-limit=60 as 12345 "$nornic" rping -s --port udp:127.77.2.1 >"$tmp/server.out" 2>&1 &
+: >"$tmp/holder.out"
+limit=60 as 12345 "$nornic" rping -s --port udp:127.77.2.1 >"$tmp/holder.out" 2>&1 &
 e2e_pids+=("$!")
-until_true 20 grep -q listening "$tmp/server.out" || why+="$(cat "$tmp/server.out"); "
+until_true 20 grep -q listening "$tmp/holder.out" || why+="$(cat "$tmp/holder.out"); "
 for pid in $(ip netns pids "nn-$$-n"); do
     [ "$(cat "/proc/$pid/comm")" = nornic ] && first=$pid
 done
