@@ -96,7 +96,7 @@ bool net_share_refresh(struct net_share *share);
  * grows by the cube of their number. */
 bool net_share_catch_up(struct net_share *share);
 /* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
-int net_share_say(struct net_share *share);
+void net_share_say(struct net_share *share);
 
 /* --- share_renew.c --- */
 

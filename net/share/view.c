@@ -87,7 +87,7 @@ static void attach(const struct net_share *share, unsigned i)
 }
 
 /* Of several who see that somebody has died the first has it all to do, the others find it done. */
-int net_share_say(struct net_share *share)
+void net_share_say(struct net_share *share)
 {
     bool has_buried = net_share_bury(&share->table, share->slot);
     bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
@@ -99,10 +99,9 @@ int net_share_say(struct net_share *share)
     share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     net_share_catch_up(share);
     if (!has_buried && !is_news && !share->is_filter_suspect)
-        return err;
+        return;
     share->is_filter_suspect = false;
     for (uint32_t i = 0; i < share->own.place_count; i++)
         if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
             attach(share, i);
-    return err;
 }
