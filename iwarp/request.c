@@ -99,7 +99,7 @@ static bool emit_send(struct iwarp_qp *qp, struct rdma_send_wqe *w)
     return true;
 }
 
-/* IWARP-VERB-07, IWARP-RDMAP-43: the second message of a Write with immediate. */
+/* IWARP-VERB-07, IWARP-RDMAP-43: the second message of a Write with immediate, or Immediate Data alone. */
 static bool emit_imm(struct iwarp_qp *qp, struct rdma_send_wqe *w)
 {
     uint8_t head[IWARP_HEAD_BYTES];
@@ -107,6 +107,7 @@ static bool emit_imm(struct iwarp_qp *qp, struct rdma_send_wqe *w)
     const struct iwarp_untagged ddp = {.qn = IWARP_QN_SEND, .msn = qp->source.msn[IWARP_QN_SEND]++};
     struct iwarp_imm imm = {{0}};
     memcpy(imm.imm_data, &w->imm_data, sizeof w->imm_data);
+    memcpy(imm.imm_data + sizeof w->imm_data, &w->imm_data_2, sizeof w->imm_data_2);
     uint8_t *p = iwarp_put_untagged(head, op, true, &ddp);
     iwarp_emit(qp, head, iwarp_imm_put(p, &imm), NULL, 0);
     finish_sending(qp, w);
@@ -280,7 +281,9 @@ static bool emit_part(struct iwarp_qp *qp, struct rdma_send_wqe *w)
         return emit_read(qp, w);
     if (flags & RDMA_OP_ATOMIC)
         return emit_atomic(qp, w);
-    return flags & RDMA_OP_WRITE ? emit_write(qp, w) : emit_send(qp, w);
+    if (flags & RDMA_OP_WRITE)
+        return emit_write(qp, w);
+    return flags & RDMA_OP_SEND ? emit_send(qp, w) : emit_imm(qp, w);
 }
 
 bool iwarp_request_emit(struct iwarp_qp *qp)

@@ -96,6 +96,7 @@ static uint16_t take_imm(struct iwarp_qp *qp, const struct segment *s, uint64_t 
     if (!hold_receive(qp))
         return IWARP_TERM_DDP_NO_BUFFER;
     memcpy(&wc.imm_data, s->payload, sizeof wc.imm_data);
+    memcpy(&wc.imm_data_2, s->payload + sizeof wc.imm_data, sizeof wc.imm_data_2);
     return deliver(qp, s, &wc);
 }
 
@@ -182,7 +183,7 @@ static uint16_t check_control(const struct iwarp_qp *qp, const struct iwarp_ctrl
 {
     if (ctrl->dv != IWARP_DDP_VERSION)
         return ctrl->t ? IWARP_TERM_DDP_TAGGED_VERSION : IWARP_TERM_DDP_VERSION;
-    if (ctrl->rv != IWARP_RDMAP_VERSION)
+    if (!iwarp_is_rdmap_version(ctrl->rv)) /* IWARP-GEN-05 */
         return IWARP_TERM_RDMAP_VERSION;
     if (ctrl->opcode >= IWARP_OP_DEFINED)
         return IWARP_TERM_RDMAP_OPCODE;
@@ -196,7 +197,7 @@ static uint16_t check_control(const struct iwarp_qp *qp, const struct iwarp_ctrl
  * another (IWARP-RDMAP-30, -35). In another version of DDP or RDMAP its opcode may mean anything. */
 static void refuse(struct iwarp_qp *qp, const struct segment *s, uint16_t code)
 {
-    bool is_terminate = s->ctrl.dv == IWARP_DDP_VERSION && s->ctrl.rv == IWARP_RDMAP_VERSION &&
+    bool is_terminate = s->ctrl.dv == IWARP_DDP_VERSION && iwarp_is_rdmap_version(s->ctrl.rv) &&
                         s->ctrl.opcode == IWARP_OP_TERMINATE;
     if (is_terminate)
         iwarp_take_terminate(qp, NULL, 0);

@@ -72,7 +72,7 @@ struct nornic_wc {
     enum nornic_wc_opcode opcode;
     uint32_t vendor_err;
     uint32_t byte_len; /* valid for receives, READs and atomics (ROCE-CQ-8) */
-    uint32_t imm_data; /* network order */
+    uint32_t imm_data; /* NORNIC_WC_WITH_IMM, as the four octets travel: network order */
     uint32_t qp_num;
     uint32_t wc_flags;         /* enum nornic_wc_flags */
     uint32_t invalidated_rkey; /* NORNIC_WC_WITH_INV */
@@ -82,6 +82,8 @@ struct nornic_wc {
     uint16_t vlan_id; /* 0: untagged */
     uint8_t src_mac[6];
     enum nornic_network network;
+    uint32_t
+        imm_data_2; /* iWARP, NORNIC_WC_WITH_IMM: octets 4 to 7 of Immediate Data, as they travel; else 0 */
 };
 
 /* The name of a status or an opcode as the standard writes it ("RNR_RETRY_EXC_ERR"); never NULL. */

@@ -43,14 +43,16 @@ enum nornic_wr_opcode {
     NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP = 12,
     NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD = 13,
     NORNIC_WR_REG_MR = 0x20,
+    NORNIC_WR_IMM = 0x21, /* iWARP: Immediate Data of eight octets alone, no SGE (RFC 7306 6.1) */
 };
 
-/* How it is to be done. */
+/* How it is to be done. A post with NORNIC_SEND_IMM_8 on a queue pair of RoCE fails with -EINVAL. */
 enum nornic_send_flags {
     NORNIC_SEND_FENCE = 1 << 0,     /* wait for all earlier READs and atomics: ROCE-RC-14 */
     NORNIC_SEND_SIGNALED = 1 << 1,  /* write a CQE on success: ROCE-RC-60 */
     NORNIC_SEND_SOLICITED = 1 << 2, /* set SE on the last packet: ROCE-RC-11 */
     NORNIC_SEND_INLINE = 1 << 3,    /* data is copied by the post; L_Keys are not looked at: ROCE-RC-16 */
+    NORNIC_SEND_IMM_8 = 1 << 8,     /* WRITE_WITH_IMM, iWARP: imm_data_2 counts. NORNIC_WR_IMM implies it */
 };
 
 /* One piece of local memory. */
@@ -81,7 +83,7 @@ struct nornic_send_wr {
     uint32_t num_sge;
     enum nornic_wr_opcode opcode;
     uint32_t send_flags; /* enum nornic_send_flags */
-    uint32_t imm_data;   /* as the four bytes travel: network order */
+    uint32_t imm_data;   /* as the four octets travel: network order */
     uint64_t remote_addr;
     uint32_t rkey;            /* BIND_MW, REG_MR: the new key; its upper 24 bits name the object */
     uint32_t invalidate_rkey; /* SEND_WITH_INV: the peer's; LOCAL_INV: ours */
@@ -99,6 +101,7 @@ struct nornic_send_wr {
         uint16_t pkey_index;  /* GSI: entry of the P_Key table that goes out (ROCE-GSI-2) */
     } ud;
     uint32_t remote_srqn; /* XRC: ROCE-XRC-2 */
+    uint32_t imm_data_2;  /* iWARP: octets 4 to 7 of Immediate Data, as they travel (NORNIC_SEND_IMM_8) */
 };
 
 /* A receive: where an incoming message goes. */

@@ -26,9 +26,10 @@ static bool judge_control(struct iwarp_view *v, const struct iwarp_fpdu *f)
         explain_remark(v->m, OPCODE, "IWARP-DDP-02", 0, 0, "DDP version %u: there is only 1", f->ctrl.dv);
         return false;
     }
-    if (f->ctrl.rv != IWARP_RDMAP_VERSION) {
+    if (!iwarp_is_rdmap_version(f->ctrl.rv)) {
         explain_iwarp_tell(v, "segment of RDMAP version %u", f->ctrl.rv);
-        explain_remark(v->m, OPCODE, "IWARP-RDMAP-01", 0, 0, "RDMAP version %u: there is only 1", f->ctrl.rv);
+        explain_remark(v->m, OPCODE, "IWARP-RDMAP-01", 0, 0, "RDMAP version %u: 0 and 1 are valid",
+                       f->ctrl.rv);
         return false;
     }
     if (!f->op) {

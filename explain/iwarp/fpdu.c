@@ -55,7 +55,7 @@ bool explain_iwarp_is_plausible(const uint8_t *bytes, uint32_t n)
         return false;
     f.ulpdu_len = get_be16(bytes);
     explain_iwarp_parse(&f);
-    if (!f.has_ctrl || !f.op || f.ctrl.dv != IWARP_DDP_VERSION || f.ctrl.rv != IWARP_RDMAP_VERSION ||
+    if (!f.has_ctrl || !f.op || f.ctrl.dv != IWARP_DDP_VERSION || !iwarp_is_rdmap_version(f.ctrl.rv) ||
         f.ctrl.resv4 || f.ctrl.resv2 || iwarp_is_tagged(f.op) != f.ctrl.t)
         return false;
     if (f.ulpdu_len < (f.ctrl.t ? TAGGED_LEAST : UNTAGGED_LEAST))

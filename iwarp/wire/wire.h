@@ -5,6 +5,8 @@
 #ifndef NORNIC_IWARP_WIRE_H
 #define NORNIC_IWARP_WIRE_H
 
+#include <stdbool.h>
+
 #include "net/field.h"
 #include "nornic/decls.h"
 
@@ -76,7 +78,12 @@ NET_HEADER(iwarp_mpa_crc, IWARP_MPA_CRC_BYTES, IWARP_MPA_CRC_FIELDS);
 #define IWARP_CTRL_BYTES 2
 NET_HEADER(iwarp_ctrl, IWARP_CTRL_BYTES, IWARP_CTRL_FIELDS);
 #define IWARP_DDP_VERSION   1
-#define IWARP_RDMAP_VERSION 1
+#define IWARP_RDMAP_VERSION 1 /* sent */
+/* Tells whether `rv` is valid: 0 (RDMA Consortium) and 1 have the same formats (RFC 5040 4.1). */
+static inline bool iwarp_is_rdmap_version(uint8_t rv)
+{
+    return rv <= IWARP_RDMAP_VERSION;
+}
 
 /* Tagged: where the payload goes, by the sink's name for it. */
 #define IWARP_TAGGED_FIELDS(F, B) F(stag, 0, 32, uint32_t, NULL) F(to, 32, 64, uint64_t, NULL)

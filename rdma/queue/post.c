@@ -21,15 +21,17 @@ static bool takes(const struct rdma_qp *qp, enum nornic_wr_opcode opcode)
     return (unsigned)opcode < RDMA_WR_OPCODES && qp->sends & RDMA_SENDS(opcode);
 }
 
-/* What the kind of request forbids: an atomic is 8 bytes long, a local one has no data at all, and data that
- * comes back cannot be inline. */
+/* Checks the length by the kind of request: an atomic is 8 bytes long, a local one and Immediate Data alone have no
+ * SGE, data that comes back cannot be inline, and RoCE has four octets of immediate data. */
 static bool fits_opcode(const struct rdma_qp *qp, const struct nornic_send_wr *wr, uint64_t len_bytes)
 {
     uint32_t flags = rdma_wr_flags(wr->opcode);
     bool is_inline = wr->send_flags & NORNIC_SEND_INLINE;
     if (flags & RDMA_OP_ATOMIC && len_bytes != 8)
         return false;
-    if (flags & RDMA_OP_LOCAL && (wr->num_sge || is_inline))
+    if (!(flags & RDMA_OP_DATA) && (wr->num_sge || is_inline))
+        return false;
+    if (wr->send_flags & NORNIC_SEND_IMM_8 && !takes(qp, NORNIC_WR_IMM))
         return false;
     return !is_inline || (!(flags & RDMA_OP_RD_ATOMIC) && len_bytes <= qp->sq.max_inline_bytes);
 }
@@ -54,7 +56,7 @@ static void copy_inline(uint8_t *to, const struct nornic_send_wr *wr)
     }
 }
 
-/* Where a datagram goes. The WQE counts itself as a user of the handle, until it is complete or forgotten. */
+/* Takes the destination of a datagram. The WQE counts itself as a user of the handle, until it is complete or forgotten. */
 static void take_destination(struct rdma_send_wqe *w, const struct nornic_send_wr *wr)
 {
     w->ah = wr->ud.ah;
@@ -62,6 +64,13 @@ static void take_destination(struct rdma_send_wqe *w, const struct nornic_send_w
     w->remote_qkey = wr->ud.remote_qkey;
     w->pkey_index = wr->ud.pkey_index;
     atomic_fetch_add(&w->ah->users, 1);
+}
+
+/* Returns octets 4 to 7 of Immediate Data: 0 for a request of 32 bits (IWARP-RDMAP-43). */
+static uint32_t second_half(const struct nornic_send_wr *wr)
+{
+    bool has_it = wr->opcode == NORNIC_WR_IMM || wr->send_flags & NORNIC_SEND_IMM_8;
+    return has_it ? wr->imm_data_2 : 0;
 }
 
 static void fill_wqe(struct rdma_qp *qp, uint32_t index, const struct nornic_send_wr *wr, uint32_t len_bytes)
@@ -90,6 +99,8 @@ static void fill_wqe(struct rdma_qp *qp, uint32_t index, const struct nornic_sen
         take_destination(w, wr);
     else
         w->remote_srqn = wr->remote_srqn;
+    if (flags & RDMA_OP_IMM && !qp->is_datagram)
+        w->imm_data_2 = second_half(wr);
     if (wr->send_flags & NORNIC_SEND_INLINE)
         copy_inline(rdma_sq_inline(&qp->sq, index), wr);
     else if (wr->num_sge)
@@ -169,7 +180,7 @@ int rdma_qp_post_recv(struct rdma_qp *qp, const struct nornic_recv_wr *wr, const
     }
     if (err && bad)
         *bad = wr;
-    /* A QP that went to ERR meanwhile has flushed what it saw; either it saw these, or we see its new state
+    /* A QP that went to ERR meanwhile has flushed the posts that it saw; either it saw these, or we see its new state
      * here (both sides use sequentially consistent order) and ask for another flush. */
     if (atomic_load(&qp->state) == NORNIC_QPS_ERR)
         qp->ops->posted(qp);

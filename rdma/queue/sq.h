@@ -50,7 +50,10 @@ struct rdma_send_wqe {
         uint32_t remote_qpn;  /* datagrams */
         uint32_t remote_srqn; /* XRC */
     };
-    uint32_t remote_qkey;
+    union {
+        uint32_t remote_qkey; /* datagrams */
+        uint32_t imm_data_2;  /* iWARP */
+    };
     uint16_t pkey_index;
     bool binds_type_1; /* BIND_MW: rdma_qp_bind_mw() */
     /* --- */

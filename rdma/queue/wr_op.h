@@ -23,6 +23,8 @@ enum rdma_op_flags {
     RDMA_OP_BIND = 1 << 9,       /* `bind` says what a key is to name */
     RDMA_OP_RKEY = 1 << 10,      /* remote_addr and rkey say where */
 
+    /* Without these a request has no SGEs. */
+    RDMA_OP_DATA = RDMA_OP_SEND | RDMA_OP_WRITE | RDMA_OP_READ | RDMA_OP_ATOMIC,
     RDMA_OP_RD_ATOMIC = RDMA_OP_READ | RDMA_OP_ATOMIC, /* answered with data: counts against max_rd_atomic */
 };
 
@@ -32,7 +34,7 @@ struct rdma_wr_op {
     uint32_t flags; /* enum rdma_op_flags */
 };
 
-#define RDMA_WR_OPCODES (NORNIC_WR_REG_MR + 1)
+#define RDMA_WR_OPCODES (NORNIC_WR_IMM + 1)
 
 /* By enum nornic_wr_opcode. */
 extern const struct rdma_wr_op rdma_wr_ops[RDMA_WR_OPCODES];

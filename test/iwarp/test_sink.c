@@ -122,8 +122,8 @@ Test(sink, immediate_data_takes_a_receive_and_the_length_of_the_write_before_it)
 }
 
 /* A receive of no memory, one too short, one that may not be written: none of them matters, since the data
- * goes into the completion. Of its eight octets the first four.
- * covers: IWARP-RDMAP-41, IWARP-AMB-08, IWARP-VERB-08 */
+ * goes into the completion, all eight octets.
+ * covers: IWARP-RDMAP-41, IWARP-RDMAP-43, IWARP-AMB-08, IWARP-VERB-08 */
 /* covers: IWARP-CM-27 */
 Test(sink, immediate_data_goes_into_the_completion_and_into_no_buffer)
 {
@@ -140,6 +140,7 @@ Test(sink, immediate_data_goes_into_the_completion_and_into_no_buffer)
         struct nornic_wc wc = side_expect(&s, i, NORNIC_WC_SUCCESS);
         cr_expect(wc.wc_flags == NORNIC_WC_WITH_IMM && wc.byte_len == 0);
         cr_expect_arr_eq((uint8_t *)&wc.imm_data, imm, 4);
+        cr_expect_arr_eq((uint8_t *)&wc.imm_data_2, imm + 4, 4);
     }
     expect_untouched();
     rdma_mr_dereg(read_only);
@@ -263,10 +264,11 @@ Test(sink_cases, versions)
                                       (uint8_t)((rdmap ? version : 1) << 6 | 15)};
                 setup();
                 peer_say(&p, &s, octets, octets + 18, "", 0);
+                bool is_valid = version == 1 || (rdmap && version == 0); /* RFC 5040 4.1 */
                 uint16_t code = rdmap ? IWARP_TERM_RDMAP_VERSION
                                 : t   ? IWARP_TERM_DDP_TAGGED_VERSION
                                       : IWARP_TERM_DDP_VERSION;
-                peer_expect_terminate(&p, &s, version == 1 ? IWARP_TERM_RDMAP_OPCODE : code, &term);
+                peer_expect_terminate(&p, &s, is_valid ? IWARP_TERM_RDMAP_OPCODE : code, &term);
                 bool has_layout = version == 1 || rdmap;
                 cr_expect(term.m == has_layout && term.d == has_layout && !term.r);
                 teardown();

@@ -349,6 +349,7 @@ static enum nornic_wc_opcode wc_opcode(enum nornic_wr_opcode opcode)
     case NORNIC_WR_SEND:
     case NORNIC_WR_SEND_WITH_IMM:
     case NORNIC_WR_SEND_WITH_INV:
+    case NORNIC_WR_IMM:
         return NORNIC_WC_SEND;
     case NORNIC_WR_RDMA_READ:
         return NORNIC_WC_RDMA_READ;

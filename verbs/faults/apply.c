@@ -147,6 +147,7 @@ static enum verbs_fault_operation operation_of(enum nornic_wr_opcode opcode)
     case NORNIC_WR_LOCAL_INV:
         return VERBS_FAULT_OP_INVALIDATE;
     case NORNIC_WR_REG_MR:
+    case NORNIC_WR_IMM:
         break;
     }
     return VERBS_FAULT_OP_REQUEST;

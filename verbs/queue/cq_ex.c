@@ -71,7 +71,7 @@ static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-    return own_of(cq)->wc.vendor_err;
+    return verbs_wc_vendor_err(&own_of(cq)->wc);
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *cq)

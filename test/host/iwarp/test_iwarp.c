@@ -210,6 +210,7 @@ Test(iw, atomics_and_immediate_data)
     struct nornic_wc wc = iw_wait(&ends[1]);
     cr_expect_eq(wc.opcode, NORNIC_WC_RECV_RDMA_WITH_IMM);
     cr_expect_eq(wc.imm_data, 0x12345678);
+    cr_expect_eq(wc.imm_data_2, 0);
     cr_expect_arr_eq(ends[1].memory + 300, ends[0].memory + 100, 100);
     iw_disconnect(ends);
 }
