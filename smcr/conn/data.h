@@ -26,7 +26,6 @@
 #include "smcr/conn/conn.h"
 
 #define SMCR_FLIGHT           16 /* CDCs of a connection that may be posted at a time (SMCR-DAT-11) */
-#define SMCR_NODELAY_FLIGHT   2  /* of small writes with SMCR_SEND_NODELAY */
 #define SMCR_UPDATES_PARALLEL 4  /* while so many are posted, consumer updates gather */
 #define SMCR_MAX_CHUNK_BYTES  (64u << 10) /* of one RDMA write */
 #define SMCR_FIN_GRACE_NS \

@@ -264,9 +264,8 @@ static uint32_t sendable(const struct smcr_conn *conn)
     return min_u32(n, chunk_of(conn));
 }
 
-/* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). With NODELAY
- * they only wait for one of two places, never for an answer: a third write and CDC under way would cost both
- * ends more than it gains. */
+/* Tells whether small writes wait: for those in flight, or for what follows at once (SMCR-DAT-07). With
+ * NODELAY each goes as soon as the window and the link have room (RFC 7609 4.5.2). */
 static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
@@ -275,7 +274,7 @@ static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
         now_ns >= data->cork_at_ns)
         return false;
     bool more_comes = tx->coming != SMCR_COMING_NOTHING && tx->head - tx->sent < chunk_of(conn);
-    bool gathers = tx->nodelay ? tx->num_flight >= SMCR_NODELAY_FLIGHT : tx->sent > tx->acked;
+    bool gathers = !tx->nodelay && tx->sent > tx->acked;
     if (!more_comes && !gathers)
         return false;
     if (data->cork_at_ns == NET_TIME_NONE) {

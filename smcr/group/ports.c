@@ -176,28 +176,67 @@ static bool is_worth_offering(const struct smcr_group *group, const struct smcr_
     return false;
 }
 
-struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group)
-{
-    struct smcr_port *best = NULL;
-    unsigned best_cost = UINT_MAX;
-    for (struct smcr_port *port = group->smcr->ports; port; port = port->next) {
-        /* The least used (SMCR-FC-12), but rather any other than one that has just failed. */
-        unsigned cost = 2 * (links_on(group, port) + (port == group->failed_offer ? SMCR_LINK_SLOTS : 0)) +
-                        !fits_links(group, port);
-        if (is_worth_offering(group, port) && cost < best_cost) {
-            best = port;
-            best_cost = cost;
-        }
-    }
-    return best;
-}
-
 static bool has_network_of(const struct smcr_port *port, const struct nornic_addr *addr)
 {
     for (unsigned i = 0; i < port->config.num_networks; i++)
         if (smcr_network_has(&port->config.networks[i], addr))
             return true;
     return false;
+}
+
+/* Tells whether the port knows a LAN of the family of `addr`: a network of one address is none, nor is a
+ * link-local one. */
+static bool knows_lan(const struct smcr_port *port, const struct nornic_addr *addr)
+{
+    for (unsigned i = 0; i < port->config.num_networks; i++) {
+        const struct smcr_network *network = &port->config.networks[i];
+        bool is_v4 = nornic_addr_is_v4(&network->addr);
+        if (is_v4 == nornic_addr_is_v4(addr) && network->prefix_len < (is_v4 ? 32 : 128) &&
+            !nornic_addr_is_link_local(&network->addr))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether the port may be in the LAN of `addr` (RFC 7609 3.5.1.6). A PNETID says so. A port that
+ * knows of no LAN may be in each. */
+static bool may_reach(const struct smcr_port *port, const struct nornic_addr *addr)
+{
+    return port->config.pnetid[0] || !knows_lan(port, addr) || has_network_of(port, addr);
+}
+
+/* Tells whether the port may be in the LAN of an RNIC of the peer's: of those that links have, and of those
+ * that its Confirm has told. */
+static bool may_reach_peer(const struct smcr_group *group, const struct smcr_port *port)
+{
+    for (unsigned i = 0; i < group->num_client_gids; i++)
+        if (may_reach(port, &group->client_gids[i]))
+            return true;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (smcr_link_counts(&group->links[i]) && may_reach(port, &group->links[i].peer.gid))
+            return true;
+    return false;
+}
+
+struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group)
+{
+    struct smcr_port *best = NULL;
+    unsigned best_cost = UINT_MAX;
+    for (struct smcr_port *port = group->smcr->ports; port; port = port->next) {
+        bool is_near = may_reach_peer(group, port);
+        if (!is_worth_offering(group, port) || (!is_near && group->num_client_gids > 0))
+            continue;
+        /* The least used one of the peer's LANs (SMCR-FC-12). Next is another LAN, since a client of
+         * version 1 has not told of all its RNICs; it refuses at once where it has none there. A
+         * port that has just failed comes last. */
+        unsigned uses = links_on(group, port) + (port == group->failed_offer ? SMCR_LINK_SLOTS : 0);
+        unsigned cost = 4 * uses + (is_near ? 0 : 2) + !fits_links(group, port);
+        if (cost < best_cost) {
+            best = port;
+            best_cost = cost;
+        }
+    }
+    return best;
 }
 
 struct smcr_port *smcr_group_port_to_answer(const struct smcr_group *group, const struct smcr_link_end *peer)
@@ -207,9 +246,8 @@ struct smcr_port *smcr_group_port_to_answer(const struct smcr_group *group, cons
     for (struct smcr_port *port = group->smcr->ports; port; port = port->next) {
         struct smcr_link_end local = {.mac = port->mac, .gid = port->gid};
         if (!smcr_group_may_use(group, port) || !smcr_gids_fit(&port->gid, &peer->gid) ||
-            !smcr_group_pair_is_allowed(group, &local, peer, NULL))
+            !may_reach(port, &peer->gid) || !smcr_group_pair_is_allowed(group, &local, peer, NULL))
             continue;
-        /* Two pairs of ports may be two fabrics: what shares a network with the server's RNIC reaches it. */
         int score = (has_network_of(port, &peer->gid) ? 2 : 0) + (links_on(group, port) == 0 ? 1 : 0);
         if (score > best_score) {
             best = port;
