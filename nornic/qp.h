@@ -61,14 +61,15 @@ enum nornic_mtu nornic_mtu_for_port(uint32_t port_mtu_bytes);
  * for ever, without a timer. */
 uint64_t nornic_rc_gives_up_ns(uint8_t timeout, uint8_t retry_cnt);
 
-/* Address vector: ROCE-AH-1. The destination MAC is resolved by the caller. */
+/* Address vector: ROCE-AH-1. The caller gives the destination's MAC, or all ones: nornic_ah_create() and
+ * nornic_qp_modify() then find it, for at most two seconds (ROCE-AH-2). */
 struct nornic_av {
     struct nornic_addr dgid;
     uint8_t sgid_index;
-    uint8_t sl; /* 0..7: PCP of the VLAN tag */
+    uint8_t sl; /* 0..7: PCP of the VLAN tag; above: -EINVAL (ROCE-VB-5) */
     uint8_t traffic_class;
     uint8_t hop_limit;
-    uint32_t flow_label;
+    uint32_t flow_label; /* the low 20 bits travel */
     struct nornic_mac dst_mac;
 };
 
@@ -187,7 +188,8 @@ int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *conf
 int nornic_qp_destroy(struct nornic_qp *qp);
 
 /* Changes state and attributes by the table of ROCE section 11.2. 0, or -EINVAL with nothing changed
- * (ROCE-QP-10). */
+ * (ROCE-QP-10); or an
+ * error of nornic_dev_resolve() for a MAC of all ones. */
 int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask);
 
 /* What is in force now. Either output may be NULL. */
@@ -258,7 +260,7 @@ bool nornic_qp_peer(struct nornic_qp *qp, struct nornic_addr *addr, uint32_t *qp
 /* --- address handles, for datagrams: ROCE-AH-1..3 --- */
 
 /* Made of `av` for sends of UD queue pairs of `pd`. 0; -EINVAL (no such GID, a family that does not fit
- * it, SL above 7: ROCE-VB-5, a unicast MAC of all ones: ROCE-FRM-1) or -ENOMEM. */
+ * it, SL above 7: ROCE-VB-5) or -ENOMEM; or an error of nornic_dev_resolve() for a MAC of all ones. */
 int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct nornic_ah **out);
 
 /* 0, or -EBUSY while a posted send names it. */

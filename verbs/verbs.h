@@ -148,6 +148,7 @@ struct verbs_qp {
     struct ibv_qp_ex base;
     struct nornic_qp *nornic;
     struct ibv_qp_init_attr init;  /* as granted */
+    unsigned access_flags;         /* as set, local rights too */
     struct verbs_builder *builder; /* between wr_start and wr_complete; NULL: made without send operations */
     LIST_ENTRY(verbs_qp) entry;
     uint64_t serial;         /* it is the process's so-manieth, from 1, where there are faults */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "host/api/api.h"
 #include "host/dev/clock.h"
 #include "host/dev/dev.h"
@@ -17,6 +18,7 @@
 
 #define PAIR_MTU_BYTES   4200 /* path MTU 4096 fits */
 #define PAIR_RING_FRAMES 256
+#define RESOLVE_AV_NS    (2 * NS_PER_S)
 
 /* --- objects --- */
 
@@ -315,6 +317,14 @@ int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct
         return dev->transport->resolve(dev->host, sgid_index, dst, timeout_ns, mac, why);
     *mac = dev->peer_mac;
     return 0;
+}
+
+int host_api_resolve_av(struct nornic_dev *dev, struct nornic_av *av)
+{
+    static const struct nornic_mac all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+    if (!nornic_mac_equal(&av->dst_mac, &all_ones) || nornic_addr_is_multicast(&av->dgid))
+        return 0;
+    return nornic_dev_resolve(dev, av->sgid_index, &av->dgid, RESOLVE_AV_NS, &av->dst_mac, NULL);
 }
 
 void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const char *name, uint64_t value),

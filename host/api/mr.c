@@ -253,8 +253,12 @@ uint32_t nornic_mw_rkey(struct nornic_mw *mw)
 
 int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct nornic_ah **out)
 {
+    struct nornic_av known = *av;
+    int err = host_api_resolve_av(pd->dev, &known);
+    if (err)
+        return err;
     host_dev_lock(pd->dev->host);
-    int err = pd->dev->transport->create_ah(pd->dev->host, pd->engine, av, out);
+    err = pd->dev->transport->create_ah(pd->dev->host, pd->engine, &known, out);
     host_dev_unlock(pd->dev->host);
     if (!err)
         atomic_fetch_add(&pd->dev->objects[HOST_API_AH], 1);

@@ -95,8 +95,14 @@ static void unlock_all(struct nornic_qp *qp)
 
 int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask)
 {
+    struct nornic_qp_attr known = *attr;
+    int err = mask & NORNIC_QP_AV ? host_api_resolve_av(qp->dev, &known.av) : 0;
+    if (!err && mask & NORNIC_QP_ALT_PATH)
+        err = host_api_resolve_av(qp->dev, &known.alt_av);
+    if (err)
+        return err;
     lock_all(qp);
-    int err = qp->dev->transport->modify_qp(qp->base, attr, mask, host_now_ns());
+    err = qp->dev->transport->modify_qp(qp->base, &known, mask, host_now_ns());
     unlock_all(qp);
     return err;
 }

@@ -19,7 +19,7 @@ net_value_name iwarp_term_layer_name; /* "RDMAP", "DDP", "MPA"; NULL for a reser
 
 /* --- MPA --- */
 
-/* What the Key of the two frames says, without a NUL. */
+/* The Key of the two frames, without a NUL. */
 #define IWARP_MPA_KEY_REQUEST "MPA ID Req Frame"
 #define IWARP_MPA_KEY_REPLY   "MPA ID Rep Frame"
 
@@ -36,8 +36,8 @@ net_value_name iwarp_term_layer_name; /* "RDMAP", "DDP", "MPA"; NULL for a reser
 #define IWARP_MPA_PRIVATE_BYTES 512 /* the most that pd_len may say */
 NET_HEADER(iwarp_mpa_frame, IWARP_MPA_FRAME_BYTES, IWARP_MPA_FRAME_FIELDS);
 
-/* What RFC 6581 puts before the ULP's private data (IWARP-ECE-01..06): `a` peer-to-peer model; the kinds of
- * RTR `b` Send, `c` RDMA Write, `d` RDMA Read; depths of the frame's sender, or IWARP_DEPTH_OPEN. */
+/* The enhanced set-up data of RFC 6581, before the private data (IWARP-ECE-01..06): `a` peer-to-peer model;
+ * kinds of RTR `b` Send, `c` RDMA Write, `d` RDMA Read; depths of the sender, or IWARP_DEPTH_OPEN. */
 #define IWARP_MPA_ENHANCED_FIELDS(F, B) \
     F(a, 0, 1, uint8_t, NULL)           \
     F(b, 1, 1, uint8_t, NULL)           \
@@ -47,7 +47,7 @@ NET_HEADER(iwarp_mpa_frame, IWARP_MPA_FRAME_BYTES, IWARP_MPA_FRAME_FIELDS);
 NET_HEADER(iwarp_mpa_enhanced, IWARP_MPA_ENHANCED_BYTES, IWARP_MPA_ENHANCED_FIELDS);
 #define IWARP_DEPTH_OPEN 0x3fffu /* an IRD or ORD that is not negotiated here (IWARP-ECE-04) */
 
-/* What leads an FPDU: octets of the ULPDU alone. */
+/* The head of an FPDU: octets of the ULPDU alone. */
 #define IWARP_MPA_LENGTH_FIELDS(F, B) F(ulpdu_len, 0, 16, uint16_t, NULL)
 #define IWARP_MPA_LENGTH_BYTES        2
 NET_HEADER(iwarp_mpa_length, IWARP_MPA_LENGTH_BYTES, IWARP_MPA_LENGTH_FIELDS);
@@ -57,7 +57,7 @@ NET_HEADER(iwarp_mpa_length, IWARP_MPA_LENGTH_BYTES, IWARP_MPA_LENGTH_FIELDS);
 #define IWARP_MARKER_BYTES        4
 NET_HEADER(iwarp_marker, IWARP_MARKER_BYTES, IWARP_MARKER_FIELDS);
 
-/* What ends an FPDU. The octets stand least significant first (IWARP-FPDU-08), so this is a byte string:
+/* The tail of an FPDU. The octets stand least significant first (IWARP-FPDU-08), so this is a byte string:
  * iwarp/wire/crc.h makes it. */
 #define IWARP_MPA_CRC_FIELDS(F, B) B(crc, 0, 32)
 #define IWARP_MPA_CRC_BYTES        4
@@ -138,7 +138,7 @@ NET_HEADER(iwarp_atomic_req, IWARP_ATOMIC_REQ_BYTES, IWARP_ATOMIC_REQ_FIELDS);
 
 enum iwarp_atomic { IWARP_FETCH_ADD, IWARP_SWAP, IWARP_CMP_SWAP, IWARP_ATOMIC_COUNT };
 
-/* Atomic Response. `request_id` is that of the request, `original` what was in memory. */
+/* Atomic Response. `request_id` is that of the request, `original` the word in memory. */
 #define IWARP_ATOMIC_RSP_FIELDS(F, B) F(request_id, 0, 32, uint32_t, NULL) F(original, 32, 64, uint64_t, NULL)
 #define IWARP_ATOMIC_RSP_BYTES        12
 NET_HEADER(iwarp_atomic_rsp, IWARP_ATOMIC_RSP_BYTES, IWARP_ATOMIC_RSP_FIELDS);

@@ -21,8 +21,8 @@ static bool takes(const struct rdma_qp *qp, enum nornic_wr_opcode opcode)
     return (unsigned)opcode < RDMA_WR_OPCODES && qp->sends & RDMA_SENDS(opcode);
 }
 
-/* Checks the length by the kind of request: an atomic is 8 bytes long, a local one and Immediate Data alone have no
- * SGE, data that comes back cannot be inline, and RoCE has four octets of immediate data. */
+/* Checks the length by the kind of request: an atomic is 8 bytes long, a local one and Immediate Data alone
+ * have no SGE, data that comes back cannot be inline, and RoCE has four octets of immediate data. */
 static bool fits_opcode(const struct rdma_qp *qp, const struct nornic_send_wr *wr, uint64_t len_bytes)
 {
     uint32_t flags = rdma_wr_flags(wr->opcode);
@@ -56,7 +56,8 @@ static void copy_inline(uint8_t *to, const struct nornic_send_wr *wr)
     }
 }
 
-/* Takes the destination of a datagram. The WQE counts itself as a user of the handle, until it is complete or forgotten. */
+/* Takes the destination of a datagram. The WQE counts itself as a user of the handle, until it is complete
+ * or forgotten. */
 static void take_destination(struct rdma_send_wqe *w, const struct nornic_send_wr *wr)
 {
     w->ah = wr->ud.ah;
@@ -180,8 +181,8 @@ int rdma_qp_post_recv(struct rdma_qp *qp, const struct nornic_recv_wr *wr, const
     }
     if (err && bad)
         *bad = wr;
-    /* A QP that went to ERR meanwhile has flushed the posts that it saw; either it saw these, or we see its new state
-     * here (both sides use sequentially consistent order) and ask for another flush. */
+    /* A QP that went to ERR meanwhile has flushed the posts that it saw; either it saw these, or we see its
+     * new state here (both sides use sequentially consistent order) and ask for another flush. */
     if (atomic_load(&qp->state) == NORNIC_QPS_ERR)
         qp->ops->posted(qp);
     return err;

@@ -116,7 +116,7 @@ static bool path_values_are_valid(const struct nornic_qp_attr *attr, uint32_t ma
 {
     if ((mask & NORNIC_QP_PORT) && attr->port != 1)
         return false;
-    if ((mask & NORNIC_QP_AV) && attr->av.sl > 7)
+    if (((mask & NORNIC_QP_AV) && attr->av.sl > 7) || ((mask & NORNIC_QP_ALT_PATH) && attr->alt_av.sl > 7))
         return false;
     if ((mask & NORNIC_QP_PATH_MTU) && nornic_mtu_bytes(attr->path_mtu) == 0)
         return false;

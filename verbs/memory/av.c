@@ -18,12 +18,16 @@ int verbs_av_of(struct verbs_context_own *own, const struct ibv_ah_attr *attr, s
                    attr->port_num);
         return -EINVAL;
     }
+    if (attr->sl > 7) { /* ROCE-VB-5 */
+        verbs_fail(EINVAL, "service level %u is reserved in RoCE: give one of 0 to 7", attr->sl);
+        return -EINVAL;
+    }
     *out = (struct nornic_av){
         .sgid_index = attr->grh.sgid_index,
-        .sl = attr->sl & 7,
+        .sl = attr->sl,
         .traffic_class = attr->grh.traffic_class,
         .hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit : 64,
-        .flow_label = attr->grh.flow_label & 0xfffff,
+        .flow_label = attr->grh.flow_label, /* of which 20 bits travel */
     };
     memcpy(out->dgid.b, attr->grh.dgid.raw, sizeof out->dgid.b);
     if (nornic_addr_is_multicast(&out->dgid))

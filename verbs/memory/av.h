@@ -9,7 +9,7 @@
 #define VERBS_RESOLVE_NS (2 * NS_PER_S)
 
 /* The address vector of `attr`, with the next hop's MAC. 0; -EINVAL (no GRH, which RoCE cannot do without; a
- * port other than 1; no such GID) or what nornic_dev_resolve() says. */
+ * port other than 1; an SL above 7; no such GID) or what nornic_dev_resolve() says. */
 int verbs_av_of(struct verbs_context_own *own, const struct ibv_ah_attr *attr, struct nornic_av *out);
 
 /* The way back. */

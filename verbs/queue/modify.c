@@ -30,11 +30,12 @@ static struct nornic_qp_attr attr_of(const struct ibv_qp_attr *attr)
         .dest_qpn = attr->dest_qp_num,
         .alt_pkey_index = attr->alt_pkey_index,
         .alt_timeout = attr->alt_timeout,
-        .path_mig_state = (uint8_t)attr->path_mig_state,
+        .path_mig_state =
+            (unsigned)attr->path_mig_state <= IBV_MIG_ARMED ? (uint8_t)attr->path_mig_state : UINT8_MAX,
     };
 }
 
-/* What completed before a RESET is not found after it. */
+/* Drops the completions of before a RESET. */
 static void discard(struct ibv_cq *cq, uint32_t qp_num)
 {
     if (!cq)
@@ -44,7 +45,7 @@ static void discard(struct ibv_cq *cq, uint32_t qp_num)
         verbs_hold_drop(verbs_cq_of(cq)->hold, qp_num);
 }
 
-/* What a half of XRC has no use for is passed over, as the kernel's interface for programs does: perftest
+/* Drops the attributes that a half of XRC does not use, as the kernel's interface for programs does: perftest
  * gives both halves what an RC queue pair needs. */
 static uint32_t mask_of(enum ibv_qp_type type, int attr_mask)
 {
@@ -54,6 +55,18 @@ static uint32_t mask_of(enum ibv_qp_type type, int attr_mask)
     else if (type == IBV_QPT_XRC_RECV)
         unused = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
     return (uint32_t)(attr_mask & ~unused);
+}
+
+/* The two address vectors. 0 or an errno value. */
+static int take_paths(struct verbs_context_own *own, const struct ibv_qp_attr *attr, int attr_mask,
+                      struct nornic_qp_attr *wanted)
+{
+    int err = attr_mask & IBV_QP_AV ? -verbs_av_of(own, &attr->ah_attr, &wanted->av) : 0;
+    if (err || !(attr_mask & IBV_QP_ALT_PATH))
+        return err;
+    if (attr->alt_port_num != VERBS_PORT_NUM)
+        return verbs_fail(EINVAL, "the alternate path is of port %u of 1", attr->alt_port_num);
+    return -verbs_av_of(own, &attr->alt_ah_attr, &wanted->alt_av);
 }
 
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
@@ -67,9 +80,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
     struct nornic_qp_attr wanted = attr_of(attr);
     if (attr_mask & IBV_QP_RATE_LIMIT)
         return verbs_fail(EOPNOTSUPP, "rates are not limited");
-    int err = attr_mask & IBV_QP_AV ? -verbs_av_of(own, &attr->ah_attr, &wanted.av) : 0;
-    if (!err && (attr_mask & IBV_QP_ALT_PATH))
-        err = -verbs_av_of(own, &attr->alt_ah_attr, &wanted.alt_av);
+    int err = take_paths(own, attr, attr_mask, &wanted);
     if (err)
         return err;
     err = -nornic_qp_modify(qp->nornic, &wanted, mask_of(base->qp_type, attr_mask));
@@ -78,6 +89,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask)
                           nornic_qp_state_name(nornic_qp_state(qp->nornic)),
                           attr_mask & IBV_QP_STATE ? nornic_qp_state_name(wanted.state) : "the same",
                           (unsigned)attr_mask);
+    if (attr_mask & IBV_QP_ACCESS_FLAGS)
+        qp->access_flags = attr->qp_access_flags;
     base->state = (enum ibv_qp_state)nornic_qp_state(qp->nornic);
     if (base->state == IBV_QPS_RESET) {
         discard(base->send_cq, base->qp_num);
@@ -103,7 +116,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, s
         .rq_psn = now.rq_psn,
         .sq_psn = now.sq_psn,
         .dest_qp_num = now.dest_qpn,
-        .qp_access_flags = now.access_flags,
+        .qp_access_flags = now.access_flags | (qp->access_flags & ~(unsigned)REMOTE_RIGHTS),
         .cap = qp->init.cap,
         .pkey_index = now.pkey_index,
         .alt_pkey_index = now.alt_pkey_index,
@@ -115,6 +128,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, s
         .timeout = now.timeout,
         .retry_cnt = now.retry_cnt,
         .rnr_retry = now.rnr_retry,
+        .alt_port_num = nornic_addr_is_zero(&now.alt_av.dgid) ? 0 : VERBS_PORT_NUM,
         .alt_timeout = now.alt_timeout,
     };
     verbs_ah_attr_of(&now.av, &attr->ah_attr);
@@ -133,7 +147,7 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_
     return 0; /* packets are copied, and sent again, in pieces */
 }
 
-/* --- what vendors agree on about a connection: nothing --- */
+/* --- enhanced connection establishment: no vendor's --- */
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {

@@ -20,8 +20,8 @@ static inline enum ibv_wc_opcode verbs_wc_opcode(enum nornic_wc_opcode opcode)
     return opcode == NORNIC_WC_REG_MR ? IBV_WC_DRIVER1 : (enum ibv_wc_opcode)opcode;
 }
 
-/* Returns the vendor_err of a completion of the ABI. That has room for four octets of Immediate Data, so a good
- * completion has the other four in this member (IWARP-RDMAP-43). */
+/* Returns the vendor_err of a completion of the ABI. That has room for four octets of Immediate Data, so a
+ * good completion has the other four in this member (IWARP-RDMAP-43). */
 static inline uint32_t verbs_wc_vendor_err(const struct nornic_wc *wc)
 {
     return wc->status == NORNIC_WC_SUCCESS ? wc->imm_data_2 : wc->vendor_err;

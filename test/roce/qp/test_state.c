@@ -232,6 +232,7 @@ Test(qp_state, ROCE_QP_32_counts_and_timers){
                 CHECK_VALUES(max_rd_atomic, NORNIC_QP_MAX_QP_RD_ATOMIC, 128)
                     CHECK_VALUES(max_dest_rd_atomic, NORNIC_QP_MAX_DEST_RD_ATOMIC, 128)
                         CHECK_VALUES(av.sl, NORNIC_QP_AV, 7) /* ROCE-VB-5 */
+    CHECK_VALUES(alt_av.sl, NORNIC_QP_ALT_PATH, 7)           /* ROCE-VB-5 */
 }
 
 Test(qp_state, ROCE_QP_32_port_mtu_and_peer)

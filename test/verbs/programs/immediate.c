@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* immediate ADDR PORT: takes one connection by rdma_listen() with three receives posted. Prints a line a
- * completion: status, opcode, wc_flags, byte_len, imm_data and vendor_err as octets. Answers each with a Write of
- * nothing with immediate data. Ends when the connection does. test/e2e/iwarp_imm.sh is the peer. */
+ * completion: status, opcode, wc_flags, byte_len, imm_data and vendor_err as octets. Answers each with a
+ * Write of nothing with immediate data. Ends when the connection does. test/e2e/iwarp_imm.sh is the peer. */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
