@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/port/options.h"
 #include "net/error.h"
 #include "net/kernel/kernel.h"
 #include "net/port.h"
@@ -26,6 +27,7 @@ struct host_dev_config {
     uint32_t first_qpn;               /* as roce_dev_config has it; 0: host_dev_open() draws one */
     uint32_t window_pkts;             /* unacknowledged request packets of a QP; 0: the engine's default */
     struct roce_cc_config cc;         /* congestion management; its line rate is the interface's, if known */
+    struct host_port_options options; /* host_dev_open() reads them of `port` */
     uint16_t num_pkeys;               /* as roce_dev_config has it */
     bool roce_v1;                     /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     struct nornic_iwarp_config iwarp; /* port "iwarp:..." */

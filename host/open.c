@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening a device: the name of the port chooses the transport. */
 #include "host/host.h"
+
+#include <errno.h>
+
 #include "host/port/open.h"
 #include "host/roce/dev.h"
 #include "host/transport.h"
+
+/* Adds the options of the port's name to those of the program. */
+static int take_options(enum host_port_kind kind, struct host_dev_config *own, struct nornic_error *why)
+{
+    int err = host_port_options(own->port, &own->options, why);
+    if (err)
+        return err;
+    if (kind == HOST_PORT_IWARP && own->port[host_port_name_bytes(own->port)])
+        return net_error_set(why, EINVAL, "port '%s': an iWARP device has no options", own->port);
+    own->cc.on |= own->options.cc;
+    if (own->options.num_pkeys >= own->num_pkeys)
+        own->num_pkeys = own->options.num_pkeys + 1;
+    return 0;
+}
 
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
@@ -17,8 +34,12 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     int err = host_port_parse(config->port, &name, why);
     if (err)
         return err;
+    struct host_dev_config own = *config;
+    err = take_options(name.kind, &own, why);
+    if (err)
+        return err;
     const struct host_transport *transport = of_kind[name.kind];
-    return transport->open(transport, config, &name, out, why);
+    return transport->open(transport, &own, &name, out, why);
 }
 
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,

@@ -60,7 +60,7 @@ struct nornic_gid {
 enum nornic_dev_caps {
     NORNIC_CAP_BAD_PKEY_COUNTER = 1 << 1,
     NORNIC_CAP_BAD_QKEY_COUNTER = 1 << 2,
-    NORNIC_CAP_AUTO_PATH_MIG = 1 << 4, /* alternate paths; nornic_dev_open() offers none */
+    NORNIC_CAP_AUTO_PATH_MIG = 1 << 4, /* alternate paths: option "apm" of the port */
     NORNIC_CAP_CURR_QP_STATE_MOD = 1 << 7,
     NORNIC_CAP_PORT_ACTIVE_EVENT = 1 << 10,
     NORNIC_CAP_RC_RNR_NAK_GEN = 1 << 12,
@@ -86,7 +86,7 @@ enum nornic_node_type { NORNIC_NODE_CA = 1, NORNIC_NODE_RNIC = 4 };
 struct nornic_dev_attr {
     uint32_t cap_flags; /* enum nornic_dev_caps */
     enum nornic_atomic_cap atomic_cap;
-    enum nornic_atomic_cap masked_atomic_cap; /* docs/masked-atomics.md; nornic_dev_open() offers none */
+    enum nornic_atomic_cap masked_atomic_cap; /* docs/masked-atomics.md: option "masked-atomics" of the port */
     uint32_t max_qp;
     uint32_t max_mr;    /* regions and windows together */
     uint32_t max_qp_wr; /* of either queue */
@@ -152,7 +152,7 @@ struct nornic_iwarp_config {
 /* How to open a device. Zero means the default where one is named. */
 struct nornic_dev_config {
     size_t struct_bytes; /* NORNIC_INIT() */
-    const char *port;    /* "udp:ADDR", "iwarp:ADDR", ...: docs/ports.md; not for nornic_dev_open_pair() */
+    const char *port;    /* "udp:ADDR", "iwarp:ADDR", ..., with options: docs/ports.md, docs/devices.md; not for nornic_dev_open_pair() */
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
     struct nornic_impair impair; /* of what is sent and what is received */
     uint32_t first_qpn;          /* lowest QPN that the device gives, 17..; default: drawn at random */

@@ -61,15 +61,17 @@ struct roce_dev_config {
     uint32_t answer_bytes; /* of a QP's READs, what may be under way at once: a longer READ is asked for in
                               requests of half of it. Default 0: no limit */
     unsigned parse_flags;  /* enum roce_parse_flags: the receive profile */
-    uint32_t first_qpn;  /* lowest QPN that the device gives, at least 17, which is the default. Devices that
+    uint32_t first_qpn; /* lowest QPN that the device gives, at least 17, which is the default. Devices that
                              share an address need ranges that do not overlap: roce_dev_link() */
-    uint16_t num_pkeys;  /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
+    uint16_t num_pkeys; /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
-    bool path_migration; /* take alternate paths and migrate to them; Linux never does on RoCE ports */
-    bool masked_atomics; /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
-    bool selective;      /* retransmit selectively with peers that can: docs/selective-retransmission.md */
-    bool roce_v1;        /* speak RoCEv1 as well (ROCE-FRM-55) */
-    bool udp_socket;     /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
+    uint8_t hop_limit;  /* of all packets; default 0: that of the address vector */
+    uint8_t traffic_class; /* of packets whose address vector has 0; default 0 */
+    bool path_migration;   /* take alternate paths and migrate to them; Linux never does on RoCE ports */
+    bool masked_atomics;   /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
+    bool selective;        /* retransmit selectively with peers that can: docs/selective-retransmission.md */
+    bool roce_v1;          /* speak RoCEv1 as well (ROCE-FRM-55) */
+    bool udp_socket;       /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
     /* Other processes have QPs at the device's addresses, and a QP 1 each: what is sent to such an address
      * and a QPN outside of the device's range leaves by the port. */
     bool shared_addrs;

@@ -333,7 +333,7 @@ static int name_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted
     const char *colon = strchr(wanted->port, ':'), *ifname = colon ? colon + 1 : wanted->port;
     *p = (struct smcr_rt_port){.capture_path = wanted->capture_path, .impair = wanted->impair};
     p->source = (struct smcr_rt_source){.kind = SMCR_RT_DEV, .of = p};
-    snprintf(p->ifname, sizeof p->ifname, "%.*s", (int)strcspn(ifname, ":"), ifname);
+    snprintf(p->ifname, sizeof p->ifname, "%.*s", (int)strcspn(ifname, ":,"), ifname);
     snprintf(p->pnetid, sizeof p->pnetid, "%s", wanted->pnetid ? wanted->pnetid : "");
     if ((size_t)snprintf(p->name, sizeof p->name, "%s", wanted->port) < sizeof p->name)
         return 0;

@@ -56,7 +56,7 @@ struct smcr_rt_gid {
 struct smcr_rt_port {
     struct host_dev *dev;  /* NULL: the interface is gone, for now */
     unsigned seen_changes; /* of its interface, that the ports have followed */
-    char name[64], ifname[16], pnetid[17];
+    char name[160], ifname[16], pnetid[17];
     const char *capture_path; /* the caller's; NULL: none, or none any more */
     int end_err;              /* of a device that has ended, with its sentence; 0: ended well */
     struct nornic_error end_why;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What several commands say of the process as a peer: its devices, its enterprise ids. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/smc/smc.h"
+#include "host/port/options.h"
 
 /* The interface of "xdp:eth0:native"; `*len` letters. */
 const char *smc_interface_of(const char *port, int *len)
 {
     const char *colon = strchr(port, ':'), *name = colon ? colon + 1 : "";
-    *len = (int)strcspn(name, ":");
+    *len = (int)strcspn(name, ":,");
     return name;
 }
 
@@ -35,26 +37,40 @@ static bool is_port(const char *text)
     for (size_t i = 0; i < array_len(kinds); i++) {
         const char *rest = text + strlen(kinds[i]);
         if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
-            return *rest && nornic_addr_parse(rest, &addr) != 0;
+            return *rest && *rest != ',' && nornic_addr_parse(rest, &addr) != 0;
     }
     return false;
 }
 
-/* "xdp:eth0" or "xdp:eth0,pnetid=NET"; `text` is the user's argument and is cut at the comma. */
-int smc_take_device(struct smcr_sock_config *sock, const char *option, char *text)
+/* Cuts pnetid=NAME out of the options of `text`, and stores the name in `pnetid`. False: it is no legal one. */
+static bool take_pnetid(char *text, char *pnetid, size_t room)
 {
     static const char key[] = ",pnetid=";
-    struct smcr_sock_port *port = &sock->ports[sock->num_ports];
-    char *comma = strchr(text, ',');
+    char *at = strstr(text, key);
+    if (!at)
+        return true;
+    const char *value = at + sizeof key - 1;
+    size_t bytes = strcspn(value, ",");
+    snprintf(pnetid, room, "%.*s", (int)bytes, value);
+    memmove(at, value + bytes, strlen(value + bytes) + 1);
+    return bytes > 0 && bytes < room;
+}
+
+/* Takes "xdp:eth0", "xdp:eth0,pnetid=NET" or one with options of devices; `text` is the user's argument, and loses
+ * its pnetid. */
+int smc_take_device(struct smcr_sock_config *sock, const char *option, char *text)
+{
+    static char pnetids[SMCR_SOCK_MAX_PORTS][17];
+    struct host_port_options options;
+    struct nornic_error why;
     if (sock->num_ports == SMCR_SOCK_MAX_PORTS)
         return cli_fail("%s %s: %d devices are the most", option, text, SMCR_SOCK_MAX_PORTS);
-    if (comma && (strncmp(comma, key, sizeof key - 1) != 0 || strlen(comma) < sizeof key ||
-                  strlen(comma) > sizeof key - 1 + 16))
-        return cli_fail("%s %s: behind the comma goes pnetid=NAME, of 1 to 16 letters", option, text);
-    if (comma) {
-        port->pnetid = comma + sizeof key - 1;
-        *comma = 0;
-    }
+    struct smcr_sock_port *port = &sock->ports[sock->num_ports];
+    port->pnetid = pnetids[sock->num_ports];
+    if (!take_pnetid(text, pnetids[sock->num_ports], sizeof pnetids[0]))
+        return cli_fail("%s %s: behind pnetid= goes a NAME of 1 to 16 letters", option, text);
+    if (host_port_options(text, &options, &why) != 0)
+        return cli_fail("%s %s, and for SMC-R pnetid=NAME", option, why.text);
     if (!is_port(text))
         return cli_fail("%s %s: give xdp:INTERFACE, packet:INTERFACE or udp:INTERFACE", option, text);
     if (has_interface(sock, text))

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/port/options.h"
 #include "net/packet.h"
 #include "net/udp/port.h"
 #include "xdp/xdp.h"
+
+#define NAME_BYTES 128 /* of a port, without its options */
 
 static bool parse_mode(const char *text, enum xdp_mode *mode)
 {
@@ -48,7 +51,7 @@ static bool parse_addr(const char *text, struct host_port_name *out)
     return true;
 }
 
-int host_port_parse(const char *name, struct host_port_name *out, struct nornic_error *why)
+static int parse_plain(const char *name, struct host_port_name *out, struct nornic_error *why)
 {
     const char *rest;
     *out = (struct host_port_name){.kind = parse_kind(name, &rest), .mode = XDP_MODE_AUTO};
@@ -74,6 +77,16 @@ int host_port_parse(const char *name, struct host_port_name *out, struct nornic_
         return net_error_set(why, EINVAL, "port '%s': the XDP mode is native or generic, not '%s'", name,
                              mode + 1);
     return 0;
+}
+
+int host_port_parse(const char *name, struct host_port_name *out, struct nornic_error *why)
+{
+    char plain[NAME_BYTES];
+    unsigned bytes = host_port_name_bytes(name);
+    if (bytes >= sizeof plain)
+        return net_error_set(why, EINVAL, "port '%s': its name is too long", name);
+    snprintf(plain, sizeof plain, "%.*s", (int)bytes, name);
+    return parse_plain(plain, out, why);
 }
 
 static int open_kind(const struct host_port_name *name, const struct net_interface *interface, bool roce_v1,

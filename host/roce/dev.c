@@ -82,6 +82,10 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .window_pkts = wanted->window_pkts,
         .answer_bytes = dev->port->limits.rx_room_bytes / 2,
         .num_pkeys = wanted->num_pkeys,
+        .path_migration = wanted->options.path_migration,
+        .masked_atomics = wanted->options.masked_atomics,
+        .hop_limit = wanted->options.hop_limit,
+        .traffic_class = wanted->options.traffic_class,
         .selective = true,
         .roce_v1 = wanted->roce_v1,
         .udp_socket = dev->port->limits.is_udp_socket,
@@ -96,7 +100,10 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .trace_parse_tx = dev->trace != NULL,
         .ctx = dev,
     };
-    return roce_dev_create(&config, &dev->engine);
+    int err = roce_dev_create(&config, &dev->engine);
+    for (unsigned i = 0; i < wanted->options.num_pkeys && !err; i++)
+        err = roce_dev_pkey_set(dev->engine, i + 1, wanted->options.pkeys[i]);
+    return err;
 }
 
 /* Names the value that the engine does not take, if that is the reason. */

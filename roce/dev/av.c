@@ -26,6 +26,7 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av
     const struct nornic_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
     bool v1 = e->type == NORNIC_GID_V1; /* ROCE-FRM-52, FRM-54 */
     bool socket = dev->config.udp_socket;
+    uint8_t tclass = av->traffic_class ? av->traffic_class : dev->config.traffic_class;
     struct roce_path path = {
         .v1 = v1,
         .src_mac = e->mac,
@@ -33,9 +34,9 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av
         .vlan_tci = e->vlan_id ? av->sl << 13 | e->vlan_id : -1,
         .src = e->addr,
         .dst = av->dgid,
-        .traffic_class = v1 ? av->traffic_class : (av->traffic_class & 0xfc) | ecn, /* a GRH has no ECN */
+        .traffic_class = v1 ? tclass : (tclass & 0xfc) | ecn, /* a GRH has no ECN */
         .flow_label = socket ? 0 : av->flow_label,
-        .hop_limit = av->hop_limit,
+        .hop_limit = dev->config.hop_limit ? dev->config.hop_limit : av->hop_limit,
         .src_port = socket ? ROCE_UDP_PORT : src_port,
     };
     roce_frame_template_init(tmpl, &path);

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include <stdlib.h>
+
+#include "test/support/netns.h"
 #include "test/verbs/pair.h"
 
 TestSuite(values, .init = pair_open_device, .fini = pair_close_device, .timeout = 60);
@@ -75,4 +78,39 @@ Test(values, ROCE_VB_5_a_query_answers_the_path_that_was_set)
         cr_assert_eq(ibv_modify_qp(pair.qp[0], &reset, IBV_QP_STATE), 0);
     }
     pair_free(&pair);
+}
+
+/* covers: ROCE-QP-33, ROCE-VB-5 */
+Test(values_apm, ROCE_QP_33_the_option_apm_offers_alternate_paths, .timeout = 60)
+{
+    for (int has_apm = 0; has_apm < 2; has_apm++) {
+        int count;
+        struct ibv_device_attr device;
+        netns_loopback();
+        setenv("NORNIC_PORT", has_apm ? "udp:127.0.0.1,apm" : "udp:127.0.0.1", 1);
+        struct ibv_device **list = ibv_get_device_list(&count);
+        cr_assert_eq(count, 1, "an option is no port");
+        pair_ctx = ibv_open_device(list[0]);
+        ibv_free_device_list(list);
+        cr_assert_not_null(pair_ctx);
+        pair_pd = ibv_alloc_pd(pair_ctx);
+        cr_assert_eq(ibv_query_device(pair_ctx, &device), 0);
+        cr_expect_eq(!!(device.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG), has_apm);
+        struct pair pair = pair_make();
+        struct ibv_qp_attr attr = {.alt_ah_attr = own_address(8),
+                                   .alt_port_num = 1,
+                                   .alt_timeout = 14,
+                                   .path_mig_state = IBV_MIG_REARM};
+        const int mask = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+        cr_expect_eq(ibv_modify_qp(pair.qp[0], &attr, mask), EINVAL, "a reserved SL");
+        attr.alt_ah_attr = own_address(5);
+        cr_expect_eq(ibv_modify_qp(pair.qp[0], &attr, mask), has_apm ? 0 : EINVAL);
+        struct ibv_qp_init_attr init;
+        cr_assert_eq(ibv_query_qp(pair.qp[0], &attr, mask, &init), 0);
+        cr_expect_eq(attr.path_mig_state, has_apm ? IBV_MIG_REARM : IBV_MIG_MIGRATED);
+        if (has_apm)
+            cr_expect(attr.alt_ah_attr.sl == 5 && attr.alt_port_num == 1 && attr.alt_timeout == 14);
+        pair_free(&pair);
+        pair_close_device();
+    }
 }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/port/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define VALUE_BYTES 32
+
+/* One option of a name: takes `value`, "" where none is given. False: `value` is not legal. */
+typedef bool option_taker(const char *value, struct host_port_options *out);
+
+static bool take_number(const char *value, unsigned long least, unsigned long most, unsigned long *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoul(value, &end, 0);
+    return *value >= '0' && *value <= '9' && !*end && !errno && *out >= least && *out <= most;
+}
+
+static bool take_cc(const char *value, struct host_port_options *out)
+{
+    out->cc = true;
+    return !*value;
+}
+
+static bool take_apm(const char *value, struct host_port_options *out)
+{
+    out->path_migration = true;
+    return !*value;
+}
+
+static bool take_masked(const char *value, struct host_port_options *out)
+{
+    out->masked_atomics = true;
+    return !*value;
+}
+
+static bool take_dscp(const char *value, struct host_port_options *out)
+{
+    unsigned long dscp;
+    bool is_legal = take_number(value, 0, 63, &dscp);
+    out->traffic_class = (uint8_t)(dscp << 2);
+    return is_legal;
+}
+
+static bool take_hops(const char *value, struct host_port_options *out)
+{
+    unsigned long hops;
+    bool is_legal = take_number(value, 1, 255, &hops);
+    out->hop_limit = (uint8_t)hops;
+    return is_legal;
+}
+
+/* ROCE-VB-6: entry 0 stays the default one. A P_Key whose low 15 bits are 0 is invalid. */
+static bool take_pkey(const char *value, struct host_port_options *out)
+{
+    unsigned long pkey;
+    if (!take_number(value, 1, 0xffff, &pkey) || !(pkey & 0x7fff) || out->num_pkeys == HOST_PORT_PKEYS)
+        return false;
+    out->pkeys[out->num_pkeys++] = (uint16_t)pkey;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    option_taker *take;
+    const char *legal;
+} options[] = {
+    {"cc", take_cc, "no value"},
+    {"apm", take_apm, "no value"},
+    {"masked-atomics", take_masked, "no value"},
+    {"dscp", take_dscp, "0 to 63"},
+    {"hops", take_hops, "1 to 255"},
+    {"pkey", take_pkey, "0x0001 to 0xffff without 0x8000, and at most 16 of them"},
+};
+
+unsigned host_port_name_bytes(const char *port)
+{
+    return (unsigned)strcspn(port, ",");
+}
+
+/* Reads the option of `bytes` octets at `at`. */
+static int take_one(const char *port, const char *at, size_t bytes, struct host_port_options *out,
+                    struct nornic_error *why)
+{
+    char value[VALUE_BYTES] = "";
+    size_t name_bytes = strcspn(at, "=,");
+    if (name_bytes < bytes && bytes - name_bytes <= sizeof value)
+        snprintf(value, sizeof value, "%.*s", (int)(bytes - name_bytes - 1), at + name_bytes + 1);
+    for (unsigned i = 0; i < array_len(options); i++) {
+        if (strlen(options[i].name) != name_bytes || strncmp(options[i].name, at, name_bytes) != 0)
+            continue;
+        if (options[i].take(value, out) && bytes - name_bytes <= sizeof value)
+            return 0;
+        return net_error_set(why, EINVAL, "port '%s': option %s has the value '%s': legal is %s", port,
+                             options[i].name, value, options[i].legal);
+    }
+    return net_error_set(why, EINVAL,
+                         "port '%s': no option '%.*s': there are cc, apm, masked-atomics, dscp=0..63, "
+                         "hops=1..255 and pkey=0x8001",
+                         port, (int)bytes, at);
+}
+
+int host_port_options(const char *port, struct host_port_options *out, struct nornic_error *why)
+{
+    *out = (struct host_port_options){0};
+    const char *at = port + host_port_name_bytes(port);
+    while (*at == ',') {
+        size_t bytes = strcspn(++at, ",");
+        int err = take_one(port, at, bytes, out, why);
+        if (err)
+            return err;
+        at += bytes;
+    }
+    return 0;
+}
