@@ -86,7 +86,7 @@ enum nornic_node_type { NORNIC_NODE_CA = 1, NORNIC_NODE_RNIC = 4 };
 struct nornic_dev_attr {
     uint32_t cap_flags; /* enum nornic_dev_caps */
     enum nornic_atomic_cap atomic_cap;
-    enum nornic_atomic_cap masked_atomic_cap; /* docs/masked-atomics.md: option "masked-atomics" of the port */
+    enum nornic_atomic_cap masked_atomic_cap; /* option "masked-atomics" of the port */
     uint32_t max_qp;
     uint32_t max_mr;    /* regions and windows together */
     uint32_t max_qp_wr; /* of either queue */
@@ -152,7 +152,9 @@ struct nornic_iwarp_config {
 /* How to open a device. Zero means the default where one is named. */
 struct nornic_dev_config {
     size_t struct_bytes; /* NORNIC_INIT() */
-    const char *port;    /* "udp:ADDR", "iwarp:ADDR", ..., with options: docs/ports.md, docs/devices.md; not for nornic_dev_open_pair() */
+    /* "udp:ADDR", "iwarp:ADDR", ..., with options: docs/ports.md, docs/devices.md. Not for
+     * nornic_dev_open_pair(). */
+    const char *port;
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
     struct nornic_impair impair; /* of what is sent and what is received */
     uint32_t first_qpn;          /* lowest QPN that the device gives, 17..; default: drawn at random */

@@ -35,7 +35,8 @@ static const char *const rtr_words[] = {"both", "write", "read", "none", NULL};
 const struct cli_option cli_node_rows[] = {
     {"port", 0, "PORT",
      "udp:ADDR or udp:IFACE (no privilege needed), xdp:IFACE (or xdp:IFACE:native, xdp:IFACE:generic), "
-     "packet:IFACE or memory; iwarp:ADDR or iwarp:IFACE speaks iWARP over TCP; nornic ports lists them; behind it "
+     "packet:IFACE or memory; iwarp:ADDR or iwarp:IFACE speaks iWARP over TCP; nornic ports lists "
+     "them; behind it "
      "options of the device: ,cc,dscp=26,hops=9,pkey=0x8001,apm,masked-atomics (xdp "
      "on the way to the peer where that can be, else udp)",
      AT(port), .kind = CLI_PORT},
@@ -62,7 +63,8 @@ const struct cli_option cli_node_rows[] = {
      "(docs/congestion.md has them all)",
      CLI_TAKEN_BY(take_cc), .is_optional = true},
     {"mpa-rev", 0, "NUMBER",
-     "iWARP: revision of MPA to ask for, and the newest to answer, 1 or 2 (2, and 1 of a peer that ends TCP "
+     "iWARP: revision of MPA to ask for, and the newest to answer, 1 or 2 (2, and 1 of a peer that "
+     "ends TCP "
      "instead of answering)",
      AT(iwarp.mpa_rev), CLI_TAKES_COUNT(1, 2)},
     {"no-crc", 0, NULL, "iWARP: do without the CRC, if the peer does too", AT(iwarp.no_crc)},

@@ -42,7 +42,7 @@ static bool is_port(const char *text)
     return false;
 }
 
-/* Cuts pnetid=NAME out of the options of `text`, and stores the name in `pnetid`. False: it is no legal one. */
+/* Cuts pnetid=NAME out of `text`, and stores the name in `pnetid`. False: it is not legal. */
 static bool take_pnetid(char *text, char *pnetid, size_t room)
 {
     static const char key[] = ",pnetid=";
@@ -56,8 +56,8 @@ static bool take_pnetid(char *text, char *pnetid, size_t room)
     return bytes > 0 && bytes < room;
 }
 
-/* Takes "xdp:eth0", "xdp:eth0,pnetid=NET" or one with options of devices; `text` is the user's argument, and loses
- * its pnetid. */
+/* Takes "xdp:eth0", "xdp:eth0,pnetid=NET" or a port with options of a device. `text` is the user's
+ * argument, and loses its pnetid. */
 int smc_take_device(struct smcr_sock_config *sock, const char *option, char *text)
 {
     static char pnetids[SMCR_SOCK_MAX_PORTS][17];

@@ -28,7 +28,8 @@ static int take_ueid(void *settings, const char *option, char *text)
 static const struct cli_option common_rows[] = {
     {"device", 'd', "PORT",
      "an interface for RDMA: xdp:IFACE, packet:IFACE or udp:IFACE, with ,pnetid=NAME behind it if it belongs "
-     "to a physical network of its own, and options of the device: ,cc,dscp=26,hops=9; once for each link. Without one the bytes travel by TCP",
+     "to a physical network of its own, and options of the device: ,cc,dscp=26,hops=9; once for each link. "
+     "Without one the bytes travel by TCP",
      CLI_TAKEN_BY(take_device)},
     {"max-links", 0, "COUNT", "links of a link group, %r (2)", AT(sock.max_links), CLI_TAKES_COUNT(2, 8)},
     {"ueid", 0, "EID",

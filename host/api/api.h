@@ -50,8 +50,8 @@ struct nornic_dev {
     atomic_uint objects[HOST_API_KIND_COUNT];
 };
 
-/* Finds the MAC of `av`, if that is all ones, for at most two seconds: ROCE-AH-2. A group says its MAC itself.
- * Takes the device's lock. 0 or an error of nornic_dev_resolve(). */
+/* Finds the MAC of `av`, if that is all ones, for at most two seconds (ROCE-AH-2).
+ * A group says its MAC itself. Takes the device's lock. 0 or an error of nornic_dev_resolve(). */
 int host_api_resolve_av(struct nornic_dev *dev, struct nornic_av *av);
 
 struct nornic_pd {

@@ -18,9 +18,10 @@ struct host_port_names {
     char at[HOST_PORT_NAMES_MAX][HOST_PORT_NAME_BYTES];
 };
 
-/* The names in `listed`, separated by commas or spaces, each with its options behind it (host/port/options.h); where it is NULL or "", the udp port of the default
- * route's interface, or else of 127.0.0.1. A name that is too long, which is no port's, is cut; names
- * beyond the room that there is are counted. Nothing is opened. */
+/* The names in `listed`, separated by commas or spaces, each with its options behind it
+ * (host/port/options.h); where it is NULL or "", the udp port of the default route's interface, or else
+ * of 127.0.0.1. A name that is too long, which is no port's, is cut; names beyond the room that there is
+ * are counted. Nothing is opened. */
 void host_port_names(const char *listed, struct host_port_names *out);
 
 /* The interface that a port is on, up or not, as far as its name says it; all zero: there is none. */

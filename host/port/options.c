@@ -10,7 +10,7 @@
 
 #define VALUE_BYTES 32
 
-/* One option of a name: takes `value`, "" where none is given. False: `value` is not legal. */
+/* Takes `value` of an option, "" without one. False: `value` is not legal. */
 typedef bool option_taker(const char *value, struct host_port_options *out);
 
 static bool take_number(const char *value, unsigned long least, unsigned long most, unsigned long *out)
@@ -55,7 +55,7 @@ static bool take_hops(const char *value, struct host_port_options *out)
     return is_legal;
 }
 
-/* ROCE-VB-6: entry 0 stays the default one. A P_Key whose low 15 bits are 0 is invalid. */
+/* Adds a P_Key; entry 0 stays the default one (ROCE-VB-6). The low 15 bits of a valid one are not 0. */
 static bool take_pkey(const char *value, struct host_port_options *out)
 {
     unsigned long pkey;
