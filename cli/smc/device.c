@@ -66,8 +66,9 @@ int smc_take_device(struct smcr_sock_config *sock, const char *option, char *tex
     if (sock->num_ports == SMCR_SOCK_MAX_PORTS)
         return cli_fail("%s %s: %d devices are the most", option, text, SMCR_SOCK_MAX_PORTS);
     struct smcr_sock_port *port = &sock->ports[sock->num_ports];
-    port->pnetid = pnetids[sock->num_ports];
-    if (!take_pnetid(text, pnetids[sock->num_ports], sizeof pnetids[0]))
+    char *pnetid = pnetids[sock->num_ports];
+    *pnetid = 0;
+    if (!take_pnetid(text, pnetid, sizeof pnetids[0]))
         return cli_fail("%s %s: behind pnetid= goes a NAME of 1 to 16 letters", option, text);
     if (host_port_options(text, &options, &why) != 0)
         return cli_fail("%s %s, and for SMC-R pnetid=NAME", option, why.text);
@@ -75,6 +76,7 @@ int smc_take_device(struct smcr_sock_config *sock, const char *option, char *tex
         return cli_fail("%s %s: give xdp:INTERFACE, packet:INTERFACE or udp:INTERFACE", option, text);
     if (has_interface(sock, text))
         return cli_fail("%s %s: its interface is given already; give each once", option, text);
+    port->pnetid = *pnetid ? pnetid : NULL;
     port->port = text;
     sock->num_ports++;
     return CLI_OK;

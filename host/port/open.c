@@ -84,7 +84,7 @@ int host_port_parse(const char *name, struct host_port_name *out, struct nornic_
     char plain[NAME_BYTES];
     unsigned bytes = host_port_name_bytes(name);
     if (bytes >= sizeof plain)
-        return net_error_set(why, EINVAL, "port '%s': its name is too long", name);
+        return net_error_set(why, EINVAL, "no port '%.40s...': its name is too long", name);
     snprintf(plain, sizeof plain, "%.*s", (int)bytes, name);
     return parse_plain(plain, out, why);
 }

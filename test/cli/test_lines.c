@@ -278,7 +278,7 @@ static const struct {
     {"smc connect --loss 1% h 1", "--loss loses frames of a --device: give one"},
     {"smc connect -d eth0 h 1", "--device eth0: give xdp:INTERFACE, packet:INTERFACE or udp:INTERFACE"},
     {"smc connect -d xdp:e -d packet:e h 1", "its interface is given already"},
-    {"smc connect -d xdp:e,net=1 h 1", "behind the comma goes pnetid=NAME"},
+    {"smc connect -d xdp:e,net=1 h 1", "no option 'net=1'"},
     {"smc connect -d xdp:a -d xdp:b -d xdp:c -d xdp:d -d xdp:e -d xdp:f -d xdp:g -d xdp:h -d xdp:i h 1",
      "devices are the most"},
     {"smc connect --rcvbuf 1M h 1", "--rcvbuf 1M: give a size from 1 to 524288 bytes, such as 4096 or 64K"},
