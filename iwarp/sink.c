@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks, placement and delivery of what comes (RFC 5041 7, RFC 5040 5 and 7). TCP brings segments in
+/* Checks, placement and delivery of segments (RFC 5041 7, RFC 5040 5 and 7). TCP brings segments in
  * order, so that each is placed and delivered as it comes, and a message is never in two places
  * (IWARP-DDP-10, -13). Every check of a segment is made before its first octet is placed (IWARP-SEC-01).
  */
@@ -131,7 +131,7 @@ static uint16_t take_tagged(struct iwarp_qp *qp, const struct segment *s)
 
 /* --- untagged --- */
 
-/* IWARP-DDP-20, -21, -13; IWARP-RDMAP-03. A message goes on where it stopped. */
+/* IWARP-DDP-20, -21, -13; IWARP-RDMAP-03. A message goes on at its last octet. */
 static uint16_t check_untagged(const struct iwarp_qp *qp, const struct segment *s)
 {
     uint32_t so_far = s->ddp.qn == IWARP_QN_SEND ? qp->sink.mo : 0;
@@ -148,7 +148,7 @@ static uint16_t check_untagged(const struct iwarp_qp *qp, const struct segment *
     return IWARP_TERM_NONE;
 }
 
-/* Takes what is a message by itself, after its checks. */
+/* Takes a segment that is a whole message, after its checks. */
 static uint16_t take_single(struct iwarp_qp *qp, const struct segment *s)
 {
     qp->sink.msn[s->ddp.qn]++;

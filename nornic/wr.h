@@ -28,7 +28,7 @@ enum nornic_access {
  * outlive the QP. */
 enum nornic_mw_type { NORNIC_MW_TYPE_1 = 1, NORNIC_MW_TYPE_2 = 2 };
 
-/* What a request asks for: ROCE section 11.3. */
+/* The operation of a request: ROCE section 11.3. */
 enum nornic_wr_opcode {
     NORNIC_WR_RDMA_WRITE = 0,
     NORNIC_WR_RDMA_WRITE_WITH_IMM = 1,
@@ -65,7 +65,7 @@ struct nornic_sge {
 /* An address handle: nornic_ah_create(). */
 struct nornic_ah;
 
-/* What a window or a fast-registered region is to name: BIND_MW, REG_MR (ROCE-MW-2, ROCE-MR-6). */
+/* The memory that a window or a fast-registered region is to name: BIND_MW, REG_MR (ROCE-MW-2, ROCE-MR-6). */
 struct nornic_bind {
     uint32_t lkey; /* BIND_MW: the region. REG_MR: not used */
     uint64_t addr; /* REG_MR: of the process, as a number. BIND_MW: as peers of the region see it */
@@ -104,7 +104,7 @@ struct nornic_send_wr {
     uint32_t imm_data_2;  /* iWARP: octets 4 to 7 of Immediate Data, as they travel (NORNIC_SEND_IMM_8) */
 };
 
-/* A receive: where an incoming message goes. */
+/* A receive: the place of an incoming message. */
 struct nornic_recv_wr {
     const struct nornic_recv_wr *next;
     uint64_t wr_id;
