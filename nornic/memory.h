@@ -20,7 +20,7 @@ struct nornic_pd;
 
 /* --- protection domains --- */
 
-/* What belongs together: a queue pair reaches only the memory and the address handles of its own domain.
+/* Creates a domain: a queue pair reaches only the memory and the address handles of its own domain.
  * 0 or -ENOMEM. */
 int nornic_pd_create(struct nornic_dev *dev, struct nornic_pd **out);
 
@@ -30,16 +30,17 @@ int nornic_pd_destroy(struct nornic_pd *pd);
 /* --- memory regions --- */
 
 /* Registers `len_bytes` at `addr` with the rights `access` (enum nornic_access; local read is implicit).
- * Peers name its first byte by nornic_mr_remote_addr(), which is `addr` as a number, or 0 with ZERO_BASED.
- * The memory stays the caller's and should outlive the region. Its pages are made present, as an adapter's
- * driver pins them, unless ON_DEMAND says that it may come and go. An access to memory that is gone, or has
- * lost its rights, is an error of the work request (LOC_PROT_ERR, or REM_ACCESS_ERR at the peer) and never a
- * signal. 0; -EFAULT (memory that is not mapped, or not for that access); -EINVAL (rights: ROCE-MR-1; a range
- * that wraps; no address); -ENOSPC (as many as the device has); -ENOMEM. */
+ * SGEs and peers name its first byte by nornic_mr_remote_addr(), which is `addr` as a number, or 0 with
+ * ZERO_BASED. The memory stays the caller's and should outlive the region. Its pages are made present, as an
+ * adapter's driver pins them, unless ON_DEMAND says that it may come and go. An access to memory that is
+ * gone, or has lost its rights, is an error of the work request (LOC_PROT_ERR, or REM_ACCESS_ERR at the peer)
+ * and never a signal. 0; -EFAULT (memory that is not mapped, or not for that access); -EINVAL (rights:
+ * ROCE-MR-1; a range that wraps; no address); -ENOSPC (as many as the device has); -ENOMEM. */
 int nornic_mr_reg(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint32_t access,
                   struct nornic_mr **out);
 
-/* The same, with the remote address of the first byte chosen (ROCE-MR-3); with ZERO_BASED it is 0. */
+/* The same, with the address of the first byte chosen by which SGEs and peers name it (ROCE-MR-3); with
+ * ZERO_BASED it is 0. */
 int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
                        struct nornic_mr **out);
 
@@ -48,17 +49,23 @@ int nornic_mr_reg_iova(struct nornic_pd *pd, void *addr, uint64_t len_bytes, uin
  * say, before Linux 5.14. */
 int nornic_memory_check(const void *addr, uint64_t len_bytes, bool write);
 
-/* Registers the whole address space of the process, with whatever is mapped there when a work request or a
- * peer names it (what libibverbs calls implicit on-demand paging); its remote addresses are the process's. An
- * access to what is not mapped then, or not for that, fails as one outside a region does. Each access costs a
+/* Registers the whole address space of the process, with the mappings of the time when a work request or a
+ * peer names it (implicit on-demand paging in libibverbs). Its remote addresses are the process's. An access
+ * to memory that is not mapped then, or not for that, fails as one outside a region does. Each access costs a
  * system call, and windows cannot be bound to it. 0; -EINVAL (rights: ROCE-MR-1; MW_BIND, ZERO_BASED);
- * -EOPNOTSUPP: the kernel (before Linux 5.14) cannot say what is mapped; -ENOSPC; -ENOMEM. */
+ * -EOPNOTSUPP: the kernel (before Linux 5.14) knows no MADV_POPULATE; -ENOSPC; -ENOMEM. */
 int nornic_mr_reg_all(struct nornic_pd *pd, uint32_t access, struct nornic_mr **out);
+
+/* Registers a null region, for SGEs alone: one of at most `len_bytes`, at any address, reads from `zeros` and
+ * writes to `sink`. Both have `len_bytes`, stay the caller's and outlive the region. 0, -EINVAL (no address),
+ * -ENOSPC or -ENOMEM. */
+int nornic_mr_reg_null(struct nornic_pd *pd, void *zeros, void *sink, uint64_t len_bytes,
+                       struct nornic_mr **out);
 
 /* Registers it anew under the keys that it has: for other memory, by another remote address, with other
  * rights, in another domain of the device; all of them as they are to be from now on. 0; -EFAULT; -EINVAL (as
- * nornic_mr_reg_iova(); a region for fast registration or of all memory) or -EBUSY: windows are bound to
- * it. */
+ * nornic_mr_reg_iova(); a region for fast registration, of all memory, or a null region) or -EBUSY: windows
+ * are bound to it. */
 int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
                     uint32_t access);
 

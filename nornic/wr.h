@@ -57,7 +57,7 @@ enum nornic_send_flags {
 
 /* One piece of local memory. */
 struct nornic_sge {
-    uint64_t addr; /* of the process, as a number */
+    uint64_t addr; /* of the region that `lkey` names; of the process for inline data */
     uint32_t len_bytes;
     uint32_t lkey;
 };

@@ -65,8 +65,7 @@ struct verbs_context_own {
     LIST_HEAD(verbs_ah_list, verbs_ah) spent_ahs;
     LIST_HEAD(verbs_fated_list, verbs_fated) fated; /* requests that will fail: verbs/faults/apply.c */
     struct verbs_faults *faults;                    /* the process's; NULL: none */
-    atomic_uint moved_mrs;    /* regions whose addresses are not those of their memory */
-    struct verbs_context abi; /* last: what programs see is its end */
+    struct verbs_context abi;                       /* last: what programs see is its end */
 };
 
 struct verbs_pd {
@@ -83,7 +82,7 @@ struct verbs_mr {
     uint32_t access; /* enum ibv_access_flags, of its registration */
     void *memory;    /* its first byte, and how the program names that */
     uint64_t iova;
-    bool is_null;          /* of ibv_alloc_null_mr(): `memory` is mapped for it */
+    void *null_memory;     /* of ibv_alloc_null_mr(): mapped for it */
     struct verbs_dm *dm;   /* registered of it */
     struct verbs_buf *buf; /* the same, of ibv_alloc_buf() */
     LIST_ENTRY(verbs_mr) entry;
@@ -199,11 +198,6 @@ void verbs_say(int err, const char *format, ...) __attribute__((format(printf, 2
 
 /* As verbs_fail(), for calls that return a pointer. */
 void *verbs_fail_null(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* A registered range by an address of the program: that of the region's first byte is `iova`, which
- * ibv_reg_mr_iova() chooses. In verbs/memory/mr.c: replaces the addresses in `sges` by those of the memory.
- * Called where `moved_mrs` is not 0. */
-void verbs_move_sges(struct verbs_context_own *own, struct nornic_sge *sges, unsigned count);
 
 /* Lets leave what has been posted: an adapter sends in a microsecond, and programs that give their queue
  * pair back, or end, right after a post count on that. In verbs/common.c. */

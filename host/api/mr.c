@@ -42,6 +42,7 @@ int nornic_pd_destroy(struct nornic_pd *pd)
  * it later. */
 struct wanted {
     void *addr;
+    void *sink; /* of a null region, of which `addr` are the zeros */
     uint64_t len_bytes, iova;
     uint64_t max_bytes;
     uint32_t access;
@@ -97,14 +98,16 @@ static int reg(struct rdma_pd *pd, const struct wanted *w, struct rdma_mr **out)
         return rdma_mr_alloc_fast(pd, w->max_bytes, out);
     if (w->is_all)
         return rdma_mr_reg_all(pd, rights, is_memory, out);
+    if (w->sink)
+        return rdma_mr_reg_null(pd, w->addr, w->sink, w->len_bytes, out);
     return w->has_iova ? rdma_mr_reg_iova(pd, w->addr, w->len_bytes, w->iova, rights, out)
                        : rdma_mr_reg(pd, w->addr, w->len_bytes, rights, out);
 }
 
-/* Returns whether `w` names memory now: a fast region and all memory do not. */
+/* Returns whether `w` names memory now: a fast region and all memory do not. A null region checks none. */
 static bool names_memory(const struct wanted *w)
 {
-    return !w->max_bytes && !w->is_all;
+    return !w->max_bytes && !w->is_all && !w->sink;
 }
 
 static int create_mr(struct nornic_pd *pd, const struct wanted *wanted, struct nornic_mr **out)
@@ -154,6 +157,13 @@ int nornic_mr_reg_all(struct nornic_pd *pd, uint32_t access, struct nornic_mr **
     const struct wanted wanted = {.access = access, .is_all = true};
     char byte = 0;
     return is_memory(&byte, sizeof byte, true) ? create_mr(pd, &wanted, out) : -EOPNOTSUPP;
+}
+
+int nornic_mr_reg_null(struct nornic_pd *pd, void *zeros, void *sink, uint64_t len_bytes,
+                       struct nornic_mr **out)
+{
+    const struct wanted wanted = {.addr = zeros, .sink = sink, .len_bytes = len_bytes};
+    return sink ? create_mr(pd, &wanted, out) : -EINVAL;
 }
 
 int nornic_mr_rereg(struct nornic_mr *mr, struct nornic_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,

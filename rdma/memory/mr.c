@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regions: registration, fast registration, and where a local SGE lies. */
+/* Regions: registration, fast registration, and the place of a local SGE. */
 #include <errno.h>
 
 #include "rdma/memory/domain.h"
@@ -9,7 +9,7 @@
     (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | MR_REMOTE_CHANGES | NORNIC_ACCESS_MW_BIND | \
      NORNIC_ACCESS_ZERO_BASED)
 
-static uint8_t nowhere; /* where 0 bytes lie */
+static uint8_t nowhere; /* the place of 0 bytes */
 
 /* ROCE-MR-1. */
 static bool access_is_valid(uint32_t access)
@@ -81,6 +81,16 @@ int rdma_mr_reg_all(struct rdma_pd *pd, uint32_t access, rdma_is_memory *is_memo
     return err;
 }
 
+int rdma_mr_reg_null(struct rdma_pd *pd, void *zeros, void *sink, uint64_t len_bytes, struct rdma_mr **out)
+{
+    int err = zeros && sink ? add_region(pd, out) : -EINVAL;
+    if (!err) {
+        make_valid(*out, zeros, len_bytes, 0, NORNIC_ACCESS_LOCAL_WRITE);
+        (*out)->sink = sink;
+    }
+    return err;
+}
+
 int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **out)
 {
     if (max_bytes == 0)
@@ -107,7 +117,7 @@ int rdma_mr_fast_reg(struct rdma_domain *domain, const struct rdma_pd *pd, const
 int rdma_mr_change(struct rdma_mr *mr, struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
                    uint32_t access)
 {
-    if (mr->is_fast || mr->is_memory || pd->domain != mr->pd->domain ||
+    if (mr->is_fast || mr->is_memory || mr->sink || pd->domain != mr->pd->domain ||
         !memory_is_valid(addr, len_bytes, iova, access))
         return -EINVAL;
     if (mr->windows)
@@ -155,8 +165,9 @@ uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *
     const struct rdma_mr *mr = rdma_mr_find(domain, sge->lkey);
     if (!mr || mr->pd != pd || (write && !(mr->access & NORNIC_ACCESS_LOCAL_WRITE)))
         return NULL;
-    uint64_t base = (uintptr_t)mr->addr;
-    if (!rdma_range_is_inside(base, mr->len_bytes, sge->addr, sge->len_bytes))
+    if (mr->sink)
+        return sge->len_bytes > mr->len_bytes ? NULL : write ? mr->sink : mr->addr;
+    if (!rdma_range_is_inside(mr->iova, mr->len_bytes, sge->addr, sge->len_bytes))
         return NULL;
-    return rdma_mr_place(mr, sge->addr - base, sge->len_bytes, write);
+    return rdma_mr_place(mr, sge->addr - mr->iova, sge->len_bytes, write);
 }

@@ -73,14 +73,10 @@ static int reg(struct verbs_pd *pd, const struct verbs_mr_range *range, struct n
         return reg_all(pd, range->access, out);
     if (err)
         return err;
-    err = -nornic_mr_reg_iova(pd->nornic, range->addr, range->len_bytes, iova_of(range),
-                              range->access & RIGHTS, out);
+    err = range->sink ? -nornic_mr_reg_null(pd->nornic, range->addr, range->sink, range->len_bytes, out)
+                      : -nornic_mr_reg_iova(pd->nornic, range->addr, range->len_bytes, iova_of(range),
+                                            range->access & RIGHTS, out);
     return err ? fail(range, err) : 0;
-}
-
-static bool is_moved(const struct verbs_mr *mr)
-{
-    return mr->iova != (uintptr_t)mr->memory;
 }
 
 static void describe(struct verbs_mr *mr, const struct verbs_mr_range *range)
@@ -99,13 +95,11 @@ static void enlist(struct verbs_mr *mr)
     pthread_mutex_lock(&own->lock);
     LIST_INSERT_HEAD(&own->mrs, mr, entry);
     pthread_mutex_unlock(&own->lock);
-    atomic_fetch_add(&own->moved_mrs, is_moved(mr));
 }
 
 static void delist(struct verbs_mr *mr)
 {
     struct verbs_context_own *own = verbs_own(mr->base.context);
-    atomic_fetch_sub(&own->moved_mrs, is_moved(mr));
     pthread_mutex_lock(&own->lock);
     LIST_REMOVE(mr, entry);
     pthread_mutex_unlock(&own->lock);
@@ -171,8 +165,8 @@ int ibv_dereg_mr(struct ibv_mr *base)
         return verbs_fail(err, "windows are bound to the region");
     }
     delist(mr);
-    if (mr->is_null)
-        munmap(mr->memory, NULL_MR_BYTES);
+    if (mr->null_memory)
+        munmap(mr->null_memory, 2 * NULL_MR_BYTES);
     if (mr->dm)
         atomic_fetch_sub(&mr->dm->users, 1);
     if (mr->buf)
@@ -224,21 +218,24 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 
 /* --- others --- */
 
-/* Registers memory that the program never reads, by any address: bytes written to it are lost. One piece
- * of a request may have NULL_MR_BYTES of it. */
+/* Maps the bytes that a null region reads, which stay zero, and then the target of its writes. A piece of a
+ * request has at most NULL_MR_BYTES. */
 struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
 {
-    void *memory = mmap(NULL, NULL_MR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *memory =
+        mmap(NULL, 2 * NULL_MR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return verbs_fail_null(ENOMEM, "no memory for a null region");
-    const struct verbs_mr_range range = {
-        .addr = memory, .len_bytes = NULL_MR_BYTES, .access = IBV_ACCESS_LOCAL_WRITE};
+    const struct verbs_mr_range range = {.addr = memory,
+                                         .sink = memory + NULL_MR_BYTES,
+                                         .len_bytes = NULL_MR_BYTES,
+                                         .access = IBV_ACCESS_LOCAL_WRITE};
     struct verbs_mr *mr = verbs_reg(pd, &range);
     if (!mr) {
-        munmap(memory, NULL_MR_BYTES);
+        munmap(memory, 2 * NULL_MR_BYTES);
         return NULL;
     }
-    mr->is_null = true;
+    mr->null_memory = memory;
     mr->base.addr = NULL;
     return &mr->base;
 }
@@ -267,19 +264,6 @@ int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
             return verbs_fail(EFAULT, "advise_mr: nothing is mapped where piece %u is", i);
     }
     return 0;
-}
-
-void verbs_move_sges(struct verbs_context_own *own, struct nornic_sge *sges, unsigned count)
-{
-    struct verbs_mr *mr;
-    pthread_mutex_lock(&own->lock);
-    for (unsigned i = 0; i < count; i++)
-        for (mr = LIST_FIRST(&own->mrs); mr; mr = LIST_NEXT(mr, entry))
-            if (mr->base.lkey == sges[i].lkey) {
-                sges[i].addr = (uintptr_t)mr->memory + (mr->is_null ? 0 : sges[i].addr - mr->iova);
-                break;
-            }
-    pthread_mutex_unlock(&own->lock);
 }
 
 /* --- a region by its number --- */

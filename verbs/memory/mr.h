@@ -5,9 +5,10 @@
 
 #include "verbs/verbs.h"
 
-/* What is registered: memory, how peers name its first byte (with ZERO_BASED: 0), and the rights. */
+/* A region to register: memory, the address of its first byte (with ZERO_BASED: 0), and the rights. */
 struct verbs_mr_range {
     void *addr;
+    void *sink; /* of a null region: the target of its writes; else NULL */
     size_t len_bytes;
     uint64_t iova;
     uint32_t access; /* enum ibv_access_flags */

@@ -12,21 +12,9 @@
 #define BATCH       16
 #define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 
-/* Lists of pieces by addresses that are not the memory's have to be copied; room for one batch. */
-struct moved {
-    struct nornic_sge sges[BATCH][NORNIC_MAX_SGE];
-};
-
-static const struct nornic_sge *pieces(struct verbs_context_own *own, struct ibv_sge *list, int count,
-                                       struct moved *moved, unsigned at)
+static const struct nornic_sge *pieces(const struct ibv_sge *list)
 {
-    struct nornic_sge *room = moved->sges[at];
-    const struct nornic_sge *same = (const struct nornic_sge *)(const void *)list;
-    if (!atomic_load_explicit(&own->moved_mrs, memory_order_relaxed) || count < 0 || count > NORNIC_MAX_SGE)
-        return same;
-    memcpy(room, same, sizeof *room * (size_t)count);
-    verbs_move_sges(own, room, (unsigned)count);
-    return room;
+    return (const struct nornic_sge *)(const void *)list;
 }
 
 static void take_bind(const struct ibv_send_wr *wr, struct nornic_send_wr *out)
@@ -39,7 +27,7 @@ static void take_bind(const struct ibv_send_wr *wr, struct nornic_send_wr *out)
                                      .access = info->mw_access_flags & VERBS_WINDOW_RIGHTS};
 }
 
-/* What was posted, up to `refused` (NULL: all), binds windows, which have new keys now. */
+/* Gives the windows that posted requests bind, up to `refused` (NULL: all), their new keys. */
 static void rename_windows(struct ibv_send_wr *const *of_batch, const struct nornic_send_wr *batch,
                            unsigned count, const struct nornic_send_wr *refused)
 {
@@ -56,7 +44,8 @@ static void take_atomic(const struct ibv_send_wr *wr, struct nornic_send_wr *out
     out->swap = wr->wr.atomic.swap;
 }
 
-/* Fills in what depends on the opcode and the queue pair's type. False: nornic has no such request. */
+/* Fills in the members that depend on the opcode and the queue pair's type. False: nornic has no such
+ * request. */
 static bool take_operation(enum ibv_qp_type type, const struct ibv_send_wr *wr, struct nornic_send_wr *out)
 {
     switch ((int)wr->opcode) {
@@ -91,19 +80,16 @@ static bool take_operation(enum ibv_qp_type type, const struct ibv_send_wr *wr, 
     return false;
 }
 
-static bool take(struct verbs_qp *qp, struct ibv_send_wr *wr, struct moved *moved, unsigned at,
-                 struct nornic_send_wr *out)
+static bool take(struct verbs_qp *qp, const struct ibv_send_wr *wr, struct nornic_send_wr *out)
 {
     enum ibv_qp_type type = qp->base.qp_base.qp_type;
     *out = (struct nornic_send_wr){
         .wr_id = wr->wr_id,
+        .sg_list = pieces(wr->sg_list),
         .num_sge = (uint32_t)wr->num_sge,
         .opcode = (enum nornic_wr_opcode)wr->opcode,
         .send_flags = wr->send_flags,
     };
-    out->sg_list = wr->send_flags & IBV_SEND_INLINE
-                       ? (const struct nornic_sge *)(const void *)wr->sg_list
-                       : pieces(verbs_own(qp->base.qp_base.context), wr->sg_list, wr->num_sge, moved, at);
     if (type == IBV_QPT_XRC_SEND)
         out->remote_srqn = wr->qp_type.xrc.remote_srqn;
     return take_operation(type, wr, out) && !(wr->send_flags & ~(unsigned)KNOWN_FLAGS);
@@ -115,7 +101,6 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
     const struct verbs_faults *faults = verbs_own(base->context)->faults;
     struct nornic_send_wr batch[BATCH];
     struct ibv_send_wr *of_batch[BATCH];
-    struct moved moved;
     if (verbs_is_inherited(base->context)) { /* nobody would send it, and another thread may have the lock */
         *bad = wr;
         return verbs_fail(EIO, "queue pair 0x%06x is the parent's", base->qp_num);
@@ -125,7 +110,7 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
         unsigned n = 0;
         bool is_known = true, binds = false;
         for (; wr && n < BATCH; wr = wr->next, n++) {
-            is_known = take(qp, wr, &moved, n, &batch[n]);
+            is_known = take(qp, wr, &batch[n]);
             if (!is_known)
                 break;
             if (faults)
@@ -156,7 +141,6 @@ int verbs_post_receives(struct verbs_context_own *own, struct ibv_recv_wr *wr, s
 {
     struct nornic_recv_wr batch[BATCH];
     struct ibv_recv_wr *of_batch[BATCH];
-    struct moved moved;
     if (own->is_inherited) {
         *bad = wr;
         return verbs_fail(EIO, "the queue that takes receives is the parent's");
@@ -165,9 +149,8 @@ int verbs_post_receives(struct verbs_context_own *own, struct ibv_recv_wr *wr, s
         const struct nornic_recv_wr *refused = NULL;
         unsigned n = 0;
         for (; wr && n < BATCH; wr = wr->next, n++) {
-            batch[n] = (struct nornic_recv_wr){.wr_id = wr->wr_id,
-                                               .sg_list = pieces(own, wr->sg_list, wr->num_sge, &moved, n),
-                                               .num_sge = (uint32_t)wr->num_sge};
+            batch[n] = (struct nornic_recv_wr){
+                .wr_id = wr->wr_id, .sg_list = pieces(wr->sg_list), .num_sge = (uint32_t)wr->num_sge};
             if (own->faults)
                 verbs_fault_recv(own, qp, &batch[n]);
             of_batch[n] = wr;

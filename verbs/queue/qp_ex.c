@@ -177,7 +177,6 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct ibv_sge *list)
 {
-    struct verbs_context_own *own = verbs_own(qp->qp_base.context);
     struct built *built = newest(qp);
     if (num_sge > NORNIC_MAX_SGE) {
         fail(own_of(qp)->builder, EINVAL);
@@ -187,8 +186,6 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct i
         built->sges[i] =
             (struct nornic_sge){.addr = list[i].addr, .len_bytes = list[i].length, .lkey = list[i].lkey};
     built->wr.num_sge = (uint32_t)num_sge;
-    if (atomic_load_explicit(&own->moved_mrs, memory_order_relaxed))
-        verbs_move_sges(own, built->sges, (unsigned)num_sge);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length)

@@ -202,8 +202,10 @@ Test(mr, ROCE_MR_3_bounds_zero_based)
     check_bounds(mr);
     cr_assert_null(
         rdma_mr_remote(domain, pd, QPN, mr->rkey, (uintptr_t)memory, 1, NORNIC_ACCESS_REMOTE_READ));
-    struct nornic_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = mr->lkey};
-    cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory, "local addresses are the process's");
+    struct nornic_sge sge = {.addr = 3, .len_bytes = 1, .lkey = mr->lkey};
+    cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory + 3);
+    sge.addr = (uintptr_t)memory;
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, false), "not by the process's address");
     rdma_mr_dereg(mr);
 }
 
@@ -372,7 +374,7 @@ Test(mr, a_key_names_its_region_and_nothing_else)
 
 /* --- a region of all memory --- */
 
-/* What the test says is mapped: `memory`, whose second half can only be read. */
+/* The mapped range is `memory`. Its second half can only be read. */
 static bool is_memory(const void *addr, uint64_t len_bytes, bool write)
 {
     uint64_t size = write ? sizeof memory / 2 : sizeof memory;
@@ -419,5 +421,21 @@ Test(mr, a_region_of_all_memory_keeps_its_rights_and_stays_what_it_is)
     cr_assert_null(
         rdma_mr_remote(domain, pd, QPN, mr->rkey, (uintptr_t)memory, 8, NORNIC_ACCESS_REMOTE_READ));
     cr_assert_eq(rdma_mr_change(mr, pd, memory, sizeof memory, (uintptr_t)memory, 0), -EINVAL);
+    rdma_mr_dereg(mr);
+}
+
+Test(mr, a_null_region_takes_any_address)
+{
+    struct rdma_mr *mr = NULL;
+    const uint32_t half = sizeof memory / 2;
+    cr_assert_eq(rdma_mr_reg_null(pd, memory, NULL, half, &mr), -EINVAL);
+    cr_assert_eq(rdma_mr_reg_null(pd, memory, memory + half, half, &mr), 0);
+    struct nornic_sge sge = {.addr = UINT64_MAX - 3, .len_bytes = half, .lkey = mr->lkey};
+    cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory);
+    cr_assert_eq(rdma_sge_local(domain, pd, &sge, true), memory + half);
+    sge.len_bytes++;
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, 0, 1, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_eq(rdma_mr_change(mr, pd, memory, half, 0, 0), -EINVAL);
     rdma_mr_dereg(mr);
 }

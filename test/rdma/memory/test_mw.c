@@ -376,8 +376,12 @@ Test(mw, ROCE_MR_3_an_iova_is_where_the_peer_sees_the_region)
     cr_assert_null(reach(region->rkey, 0xabc000 + 4095, 2));
     cr_assert_null(reach(region->rkey, 0xabc000 - 1, 1));
     cr_assert_null(reach(region->rkey, va(0), 1));
-    struct nornic_sge sge = {.addr = va(5), .len_bytes = 7, .lkey = region->lkey};
-    cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory + 5, "local addresses are the process's");
+    struct nornic_sge sge = {.addr = 0xabc000 + 5, .len_bytes = 7, .lkey = region->lkey};
+    cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory + 5, "and where an SGE sees it");
+    sge.addr = 0xabc000 - 1;
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
+    sge.addr = va(5);
+    cr_assert_null(rdma_sge_local(domain, pd, &sge, false), "not by the process's address");
     cr_assert_eq(rdma_mr_dereg(region), 0);
     cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, UINT64_MAX - BYTES + 1, 0, &region), -EINVAL,
                  "it wraps");
@@ -403,7 +407,7 @@ static struct rdma_fast_reg usual_reg(const struct rdma_mr *fast)
 Test(mw, ROCE_MR_6_a_fast_region_is_valid_from_its_registration_to_its_invalidation)
 {
     struct rdma_mr *fast = make_fast();
-    struct nornic_sge sge = {.addr = va(512), .len_bytes = 2048, .lkey = fast->lkey};
+    struct nornic_sge sge = {.addr = 0x7000, .len_bytes = 2048, .lkey = fast->lkey};
     cr_assert_null(rdma_mr_find(domain, fast->lkey), "free");
     cr_assert_null(reach(fast->rkey, 0, 0));
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
