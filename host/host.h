@@ -24,7 +24,7 @@ struct host_dev_config {
     const char *port; /* as host_port_open() has it: "udp:ADDR"; for memory see host_dev_create_on() */
     const char *capture_path;         /* pcapng of everything that crosses the port, or NULL */
     struct nornic_impair impair;      /* all zero: none; acts on frames both ways */
-    uint32_t first_qpn;               /* as roce_dev_config has it; 0: host_dev_open() draws one */
+    uint32_t first_qpn, num_qpns;     /* as roce_dev_config has them; both 0: drawn */
     uint32_t window_pkts;             /* unacknowledged request packets of a QP; 0: the engine's default */
     struct roce_cc_config cc;         /* congestion management; its line rate is the interface's, if known */
     struct host_port_options options; /* host_dev_open() reads them of `port` */

@@ -157,7 +157,7 @@ struct nornic_dev_config {
     const char *port;
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
     struct nornic_impair impair; /* of what is sent and what is received */
-    uint32_t first_qpn;          /* lowest QPN that the device gives, 17..; default: drawn at random */
+    uint32_t first_qpn;          /* lowest QPN, 17.., from which they count up; default: each is drawn */
     uint32_t window_pkts;        /* unacknowledged request packets of a queue pair; default 512 */
     bool cc;                     /* congestion management (docs/congestion.md), with its defaults */
     bool roce_v1;                /* speak RoCEv1 as well: each address has a second GID, of type V1 */

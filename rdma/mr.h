@@ -61,8 +61,8 @@ int rdma_pd_destroy(struct rdma_pd *pd);
 struct rdma_domain *rdma_pd_domain(const struct rdma_pd *pd);
 
 /* Registers `len_bytes` at `addr`. SGEs and peers name it by the process address, or by offsets from 0 with
- * ZERO_BASED. The key is 24 bits of index and 8 bits that change with every registration of that index, the
- * first at random; 0 is never given, and an index is reused as late as possible (ROCE-MR-2). 0, -EINVAL
+ * ZERO_BASED. The key is 24 bits of index and 8 bits more, drawn at random at every registration
+ * (rdma/numbers.h); 0 is never given, and a key is reused as late as possible (ROCE-MR-2). 0, -EINVAL
  * (rights: ROCE-MR-1; unknown bits; a range that wraps; no address), -ENOSPC (max_mr reached) or -ENOMEM. */
 int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t access, struct rdma_mr **out);
 

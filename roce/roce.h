@@ -35,7 +35,7 @@ struct roce_qp;
 
 /* --- device --- */
 
-/* What it is about is named by one of the members; the others are NULL. */
+/* One of the members names the object of the event; the others are NULL. */
 struct roce_event {
     enum nornic_event_type type;
     struct roce_qp *qp;
@@ -47,7 +47,7 @@ struct roce_event {
  * address; of a datagram one, or one with an alternate path, whoever sends them. */
 enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 
-/* Zero means the default where one is named. */
+/* Zero means the default, if the comment has one. */
 #define ROCE_DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
 #define ROCE_DEFAULT_MAX_QP      16384u
 
@@ -63,10 +63,12 @@ struct roce_dev_config {
     unsigned parse_flags;  /* enum roce_parse_flags: the receive profile */
     uint32_t first_qpn; /* lowest QPN that the device gives, at least 17, which is the default. Devices that
                              share an address need ranges that do not overlap: roce_dev_link() */
+    uint32_t num_qpns;  /* QPNs from the first on, of which each is drawn; at least max_qp. Default 0: max_qp,
+                             and they count up */
     uint16_t num_pkeys; /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
     uint8_t hop_limit;  /* of all packets; default 0: that of the address vector */
-    uint8_t traffic_class; /* of packets whose address vector has 0; default 0 */
+    uint8_t traffic_class; /* of packets with an address vector of 0; default 0 */
     bool path_migration;   /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool masked_atomics;   /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
     bool selective;        /* retransmit selectively with peers that can: docs/selective-retransmission.md */

@@ -3,6 +3,7 @@
 #ifndef NORNIC_SMCR_INSTANCE_H
 #define NORNIC_SMCR_INSTANCE_H
 
+#include "rdma/numbers.h"
 #include "rdma/timer.h"
 #include "smcr/smcr.h"
 #include "smcr/stat.h"
@@ -56,9 +57,10 @@ struct smcr {
     struct smcr_port *ports;
     struct smcr_group *groups;
     uint32_t num_groups, num_conns, last_group_id;
-    bool holds;                                     /* CDCs are held back: smcr_hold() */
-    struct smcr_peer_id peer_id;                    /* settled with the first port: SMCR-ARC-21 */
-    uint32_t next_link_user_id;                     /* SMCR-ARC-20 */
+    bool holds;                        /* CDCs are held back: smcr_hold() */
+    struct smcr_peer_id peer_id;       /* settled with the first port: SMCR-ARC-21 */
+    struct rdma_numbers link_user_ids; /* SMCR-ARC-20 */
+    uint32_t links_made;
     struct smcr_conn *conns;                        /* all: conn->all_next */
     struct smcr_conn *waiting;                      /* for a first contact to end: conn->contact_next */
     struct smcr_conn *changed_head, **changed_tail; /* something happened to these: conn->changed_next */

@@ -77,7 +77,7 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     smcr->config = c;
     smcr->config.mem = &smcr->mem;
     smcr->config.buffers = &smcr->buffers;
-    smcr->next_link_user_id = 1;
+    rdma_numbers_init(&smcr->link_user_ids, &c.random, UINT32_MAX);
     smcr->changed_tail = &smcr->changed_head;
     smcr->effects_tail = &smcr->effects;
     uint32_t timers =

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Alert tokens: an index and the generation of its use, so that a late message for a connection that is over
- * finds nobody (SMCR-CLC-37, CDC-06, RMB-12). An index that was given back is taken again as late as
- * possible. */
+ * finds none (SMCR-CLC-37, CDC-06, RMB-12). A permutation of the group hides both. A free index is taken
+ * again as late as possible. */
 #include <string.h>
 
+#include "rdma/numbers.h"
 #include "smcr/conn/conn.h"
 
 #define FIRST_SLOTS 16
@@ -11,21 +12,26 @@
 
 struct slot {
     struct smcr_conn *conn; /* NULL: free */
-    uint16_t generation;    /* of this use, or of the last; never 0 */
+    uint32_t token;         /* of this use */
+    uint32_t uses;          /* so far */
     uint32_t next_free;     /* index + 1; 0: the last */
 };
 
 struct smcr_token_table {
     struct slot *slots;
+    struct rdma_slot_numbers tokens; /* not 0, which is no token */
     uint32_t size;
     uint32_t first_free, last_free; /* index + 1; 0: none */
 };
 
 static struct smcr_token_table *table_of(struct smcr_group *group)
 {
-    struct rdma_mem *mem = &group->smcr->mem;
-    if (!group->tokens)
-        group->tokens = mem->alloc(mem->ctx, sizeof *group->tokens);
+    struct smcr *smcr = group->smcr;
+    if (!group->tokens) {
+        group->tokens = smcr->mem.alloc(smcr->mem.ctx, sizeof *group->tokens);
+        if (group->tokens)
+            rdma_slot_numbers_init(&group->tokens->tokens, &smcr->config.random, MAX_SLOTS, 1, UINT32_MAX);
+    }
     return group->tokens;
 }
 
@@ -53,10 +59,8 @@ static bool grow(struct smcr_group *group, struct smcr_token_table *table)
         memcpy(slots, table->slots, table->size * sizeof *slots);
     mem->free(mem->ctx, table->slots);
     table->slots = slots;
-    for (uint32_t i = table->size; i < size; i++) {
-        slots[i].generation = (uint16_t)group->smcr->config.random.next(group->smcr->config.random.ctx);
+    for (uint32_t i = table->size; i < size; i++)
         free_slot(table, i);
-    }
     table->size = size;
     return true;
 }
@@ -71,24 +75,24 @@ uint32_t smcr_token_get(struct smcr_group *group, struct smcr_conn *conn)
     table->first_free = slot->next_free;
     if (!table->first_free)
         table->last_free = 0;
-    if (++slot->generation == 0)
-        slot->generation = 1;
+    slot->token = rdma_slot_number(&table->tokens, index, slot->uses++);
     slot->conn = conn;
-    return (uint32_t)slot->generation << 16 | index;
+    return slot->token;
 }
 
 static struct slot *slot_of(const struct smcr_group *group, uint32_t token)
 {
     const struct smcr_token_table *table = group->tokens;
-    uint32_t index = token & 0xffff;
+    uint32_t index = table ? rdma_number_slot(&table->tokens, token) : UINT32_MAX;
     struct slot *slot = table && index < table->size ? &table->slots[index] : NULL;
-    return slot && slot->conn && slot->generation == token >> 16 ? slot : NULL;
+    return slot && slot->conn && slot->token == token ? slot : NULL;
 }
 
 void smcr_token_put(struct smcr_group *group, uint32_t token)
 {
-    if (slot_of(group, token))
-        free_slot(group->tokens, token & 0xffff);
+    struct slot *slot = slot_of(group, token);
+    if (slot)
+        free_slot(group->tokens, (uint32_t)(slot - group->tokens->slots));
 }
 
 struct smcr_conn *smcr_token_find(const struct smcr_group *group, uint32_t token)

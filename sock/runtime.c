@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct smcr_rt smcr_rt = {
-    .lock = HOST_LOCK_INITIALIZER, .epfd = -1, .timer_fd = -1, .news_end = &smcr_rt.lent_news};
+    .lock = HOST_LOCK_INITIALIZER, .epfd = -1, .timer_fd = -1, .peer_fd = -1, .news_end = &smcr_rt.lent_news};
 
 void smcr_rt_lock(void)
 {
@@ -50,7 +50,7 @@ void smcr_rt_unwatch(int fd)
 
 void smcr_rt_close_fds(void)
 {
-    int *fds[] = {&smcr_rt.epfd, &smcr_rt.timer_fd};
+    int *fds[] = {&smcr_rt.epfd, &smcr_rt.timer_fd, &smcr_rt.peer_fd};
     for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++) {
         if (*fds[i] >= 0)
             close(*fds[i]);

@@ -86,6 +86,7 @@ struct smcr_rt {
     struct smcr_rendezvous_ctl *rendezvous; /* NULL: not allowed, all is plain TCP */
 
     int epfd, timer_fd;
+    int peer_fd;           /* holds the number of this peer among those of the host; negative: none */
     struct net_news *news; /* of the interfaces, those without a device among them; NULL: it is off */
     struct smcr_rt_source timer_source, news_source;
     uint64_t planned_ns;  /* what timer_fd is set to */

@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "base/high_fd.h"
 #include "host/dev/random.h"
+#include "net/kernel/claim.h"
 #include "sock/socket/state.h"
 #include "sock/socket/known.h"
 #include "sock/ports.h"
@@ -23,6 +24,9 @@
 
 /* Most descriptors that we make room for: three a connection. */
 #define MAX_FDS 65536
+/* The numbers of peers on a host, and the draws before they are tried in turn. */
+#define PEER_IDS   65536u
+#define PEER_DRAWS 16u
 /* How long the end waits for connections that still talk to their peers. */
 #define DRAIN_NS 2000000000ull
 
@@ -62,12 +66,28 @@ fail:
     return err;
 }
 
+/* Draws the 16 bits of this process's Peer ID, others at every start and in every process (SMCR-ARC-21,
+ * ARC-22). The process holds a name of the kernel's for them, so that no other of its network namespace has
+ * them. Without names, and if all are held, the last draw stays. */
+static uint16_t draw_instance_id(void)
+{
+    uint16_t id = 0;
+    for (unsigned i = 0; i < PEER_DRAWS + PEER_IDS; i++) {
+        char name[32];
+        id = i < PEER_DRAWS ? (uint16_t)host_random.next(host_random.ctx) : (uint16_t)(id + 1);
+        snprintf(name, sizeof name, "nornic/peer/%x", id);
+        smcr_rt.peer_fd = high_fd(net_claim_bind(name));
+        if (smcr_rt.peer_fd != -EADDRINUSE)
+            break;
+    }
+    return id;
+}
+
 static int create_core(const struct smcr_sock_config *config)
 {
     struct smcr_config core = {
         .random = host_random,
-        /* SMCR-ARC-21, ARC-22: another at every start and in every process */
-        .instance_id = (uint16_t)host_random.next(host_random.ctx),
+        .instance_id = draw_instance_id(),
         .times = config->times,
         .interop = config->interop,
         .max_links = config->max_links,
@@ -84,10 +104,12 @@ static int create_core(const struct smcr_sock_config *config)
     return smcr_create(&core, &smcr_rt.core);
 }
 
-/* What does not need the kernel's leave. */
+/* Starts all parts that do not need the kernel's leave. */
 static int start_all(const struct smcr_sock_config *config, struct nornic_error *why)
 {
     int err = create_core(config);
+    if (err)
+        smcr_rt_close_fds();
     if (err)
         return net_error_set(why, -err, "cannot make an SMC-R instance: %s", strerror(-err));
     err = open_fds(why);
@@ -104,7 +126,7 @@ static int start_all(const struct smcr_sock_config *config, struct nornic_error 
 close_descriptors:
     smcr_rt_close_fds();
 destroy_core:
-    smcr_destroy(smcr_rt.core, host_now_ns()); /* before the devices, whose it uses */
+    smcr_destroy(smcr_rt.core, host_now_ns()); /* before the devices that it uses */
     smcr_rt.core = NULL;
     smcr_rt_close_ports(NULL);
     return err;
@@ -142,7 +164,7 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *
     return 0;
 }
 
-/* As the end of a process closes what it has open. */
+/* Closes all sockets, as the end of a process does. */
 static void close_all(void)
 {
     smcr_rt_lock();
@@ -193,7 +215,7 @@ static void drain(void)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* Those that the peers have not ended: with FIN where all is said, else with RST. */
+/* Those that the peers have not ended: with FIN if all is said, else with RST. */
 static void drop_rest(void)
 {
     for (struct smcr_sock *s = smcr_rt.all, *next; s; s = next) {

@@ -266,7 +266,7 @@ static struct host_iw *new_iw(const struct host_dev_config *config, const struct
     iw->config = config->iwarp;
     iw->only = name->addr;
     iw->set.fd = -1;
-    iw->last_qpn = (uint32_t)host_random.next(NULL) & 0xffff;
+    rdma_numbers_init(&iw->qpns, &host_random, HOST_IW_QPNS);
     snprintf(iw->name, sizeof iw->name, "%s", config->port);
     TAILQ_INIT(&iw->conns);
     TAILQ_INIT(&iw->active);

@@ -18,9 +18,11 @@
 #include "iwarp/qp.h"
 #include "nornic/cm.h"
 #include "net/kernel/watch.h"
+#include "rdma/numbers.h"
 #include "rdma/timer.h"
 
 #define HOST_IW_MAX_QP     16384u
+#define HOST_IW_QPNS       0xfffffdu /* 24 bits but for 0, 1 and 0xffffff */
 #define HOST_IW_MAX_MR     65536u
 #define HOST_IW_MAX_CONNS  (2 * HOST_IW_MAX_QP) /* with those that have no queue pair yet, or no more */
 #define HOST_IW_MAX_DEPTH  128u                 /* READs and atomics of a queue pair, each way */
@@ -139,7 +141,8 @@ struct host_iw {
     struct host_iw_partings partings, partings_ready; /* iw_part.c; in the order of their deadlines */
     unsigned parting_count;
     struct rdma_timer partings_timer; /* of the first */
-    uint32_t last_qpn;
+    struct rdma_numbers qpns;
+    uint32_t qps_made;
     struct rdma_timers timers;
     _Atomic(struct host_iw_qp *) posted; /* a stack: pushed by any thread, taken whole by a round */
     struct host_iw_counters counters;

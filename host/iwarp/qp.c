@@ -6,7 +6,7 @@
 #include "host/event/events.h"
 #include "host/iwarp/iwarp.h"
 
-#define LAST_QPN 0xffffffu
+#define FIRST_QPN 2 /* as on a RoCE device, no queue pair is 0 or 1 */
 
 /* --- life --- */
 
@@ -18,13 +18,14 @@ static bool has_qpn(const struct host_iw *iw, uint32_t qpn)
     return false;
 }
 
-/* One after the other, so that none comes back soon; there are fewer queue pairs than numbers. */
+/* Draws a number that none of the queue pairs has; there are fewer queue pairs than numbers. */
 static uint32_t next_qpn(struct host_iw *iw)
 {
+    uint32_t qpn;
     do
-        iw->last_qpn = iw->last_qpn % LAST_QPN + 1;
-    while (iw->qp_count && has_qpn(iw, iw->last_qpn));
-    return iw->last_qpn;
+        qpn = FIRST_QPN + rdma_number_of(&iw->qpns, iw->qps_made++ % HOST_IW_QPNS);
+    while (iw->qp_count && has_qpn(iw, qpn));
+    return qpn;
 }
 
 /* Any thread: the first post since the last round, or one of many. */

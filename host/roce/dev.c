@@ -11,6 +11,8 @@
 #include "roce/neutral.h"
 #include "roce/wire.h"
 
+#define QPNS 65536u /* of a device without a lease: as many as a lease has */
+
 /* --- the engine --- */
 
 static void forward_trace(void *ctx, const struct roce_trace *event)
@@ -73,12 +75,22 @@ static void steer(void *ctx, uint32_t qpn, enum roce_reach reach, const struct n
     net_port_steer(dev->port, qpn, is_limited ? NET_STEER_LIMITED : whose[reach], peer);
 }
 
+/* Sets the QPNs of a device without a lease. Numbers that a program has set the beginning of count up. */
+static void draw_qpns(struct roce_dev_config *config)
+{
+    if (config->first_qpn)
+        return;
+    config->first_qpn = roce_draw_first_qpn(&host_random, QPNS, 0, 0);
+    config->num_qpns = QPNS;
+}
+
 static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
 {
     struct roce_dev_config config = {
         .random = host_random,
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
         .first_qpn = wanted->first_qpn,
+        .num_qpns = wanted->num_qpns,
         .window_pkts = wanted->window_pkts,
         .answer_bytes = dev->port->limits.rx_room_bytes / 2,
         .num_pkeys = wanted->num_pkeys,
@@ -100,6 +112,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .trace_parse_tx = dev->trace != NULL,
         .ctx = dev,
     };
+    draw_qpns(&config);
     int err = roce_dev_create(&config, &dev->engine);
     for (unsigned i = 0; i < wanted->options.num_pkeys && !err; i++)
         err = roce_dev_pkey_set(dev->engine, i + 1, wanted->options.pkeys[i]);

@@ -8,14 +8,14 @@
 #include "base/base.h"
 #include "host/dev/dev.h"
 #include "host/port/open.h"
-#include "host/dev/random.h"
 #include "net/kernel/claim.h"
 #include "net/kernel/kernel.h"
 #include "net/kernel/multicast.h"
 #include "net/share/share.h"
 #include "net/udp/owner.h"
 
-#define WINDOW_LEAST 16
+#define WINDOW_LEAST   16
+#define HOST_FIRST_QPN 17 /* ROCE-QP-34 */
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct host_port *opened, bool roce_v1,
@@ -47,7 +47,7 @@ static int open_gids(struct host_dev *dev, const struct host_port *opened, bool 
     return 0;
 }
 
-/* Half of what the port can hold, as the peer is taken to hold as much: what is under way to a slow reader
+/* Half of the port's room, as the peer is taken to have as much: packets under way to a slow reader
  * then waits, and is not lost. */
 static uint32_t window_for(const struct net_port *port)
 {
@@ -70,11 +70,15 @@ static int check_first_qpn(const struct net_port *port, uint32_t first_qpn, stru
         first_qpn, ROCE_DEFAULT_MAX_QP, NET_SHARE_QPNS);
 }
 
-static uint32_t draw_first_qpn(const struct net_port *port)
+/* Sets the range that the device draws its QPNs from: all of a lease. */
+static void take_lease(const struct net_port *port, struct host_dev_config *config)
 {
     const struct net_share *share = net_port_lease(port);
-    return share ? roce_draw_first_qpn(&host_random, 0, net_share_first_qpn(share), NET_SHARE_QPNS)
-                 : roce_draw_first_qpn(&host_random, 0, 0, 0);
+    if (!share)
+        return;
+    uint32_t first = net_share_first_qpn(share), end = first + NET_SHARE_QPNS;
+    config->first_qpn = max_u32(first, HOST_FIRST_QPN);
+    config->num_qpns = end - config->first_qpn;
 }
 
 int host_roce_open(const struct host_transport *transport, const struct host_dev_config *config,
@@ -104,7 +108,7 @@ int host_roce_open(const struct host_transport *transport, const struct host_dev
     if (own.window_pkts == 0)
         own.window_pkts = window_for(opened.port);
     if (own.first_qpn == 0)
-        own.first_qpn = draw_first_qpn(opened.port);
+        take_lease(opened.port, &own);
     err = host_roce_create_on(transport, opened.port, &own, out, why);
     if (err)
         return err;

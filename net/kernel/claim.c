@@ -177,8 +177,8 @@ void net_claim_tell_strangers(int asker, const char *kind, unsigned ifindex, uns
 
 /* --- a claim of the caller's --- */
 
-/* Binds a name after the zero byte that makes it abstract. Returns the descriptor or -errno. */
-static int bind_name(const char *text)
+/* The name comes after the zero byte that makes it abstract. */
+int net_claim_bind(const char *text)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     size_t len = (size_t)snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "%s", text);
@@ -203,7 +203,7 @@ static int bind_random(const char *text)
         if (getrandom(&random, sizeof random, 0) != sizeof random)
             return -EIO;
         snprintf(name, sizeof name, "%.70s/%" PRIx64, text, random);
-        fd = bind_name(name);
+        fd = net_claim_bind(name);
     }
     return fd;
 }
@@ -222,7 +222,7 @@ static int take(int asker, const char *kind, unsigned ifindex, uint64_t number)
     struct search search = {
         .asker = asker, .kind = kind, .ifindex = ifindex, .first = number, .last = number};
     snprintf(text, sizeof text, "nornic/%s/%u/%" PRIx64 "/%u", kind, ifindex, number, geteuid());
-    int fd = bind_name(text);
+    int fd = net_claim_bind(text);
     if (fd == -EADDRINUSE) {
         look(&search);
         fd = search.counted > 0 ? -EADDRINUSE : bind_random(text);

@@ -29,6 +29,10 @@
  * claim as long as it is open; -EADDRINUSE: a claim of another process counts; or another -errno. */
 int net_claim_take(const char *kind, unsigned ifindex, uint64_t number);
 
+/* Binds an abstract name, whatever users hold others. For names that a stranger may hold without harm.
+ * Returns a descriptor that holds the name as long as it is open; -EADDRINUSE; or another -errno. */
+int net_claim_bind(const char *name);
+
 /* Claims the lowest number below `count` that is free. Returns as net_claim_take(). */
 int net_claim_take_any(const char *kind, unsigned ifindex, unsigned count);
 

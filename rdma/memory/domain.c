@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#define SRQNS 0xffffffu /* 24 bits, not 0 */
+
 int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *random, uint32_t max_mr,
                        struct rdma_domain **out)
 {
@@ -14,6 +16,7 @@ int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *ran
         mem->free(mem->ctx, domain);
         return err;
     }
+    rdma_slot_numbers_init(&domain->xrc.srqns, random, RDMA_XRC_MAX_SRQ, 1, SRQNS);
     domain->mem = *mem;
     *out = domain;
     return 0;
@@ -24,8 +27,8 @@ int rdma_domain_destroy(struct rdma_domain *domain)
     if (domain->pd_count != 0 || domain->xrcd_count != 0)
         return -EBUSY;
     struct rdma_mem mem = domain->mem;
-    if (domain->xrc.srqs)
-        mem.free(mem.ctx, domain->xrc.srqs);
+    if (domain->xrc.places)
+        mem.free(mem.ctx, domain->xrc.places);
     rdma_key_table_deinit(&domain->keys, &mem);
     mem.free(mem.ctx, domain);
     return 0;

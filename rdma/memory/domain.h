@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a domain and a PD are made of. Inside rdma/ only. */
+/* The members of a domain and a PD. Inside rdma/ only. */
 #ifndef NORNIC_RDMA_DOMAIN_H
 #define NORNIC_RDMA_DOMAIN_H
 
 #include "rdma/event.h"
 #include "rdma/memory/key_table.h"
+#include "rdma/numbers.h"
 #include "rdma/transport.h"
 
-/* XRC SRQs by their number, which begins with 1. */
+/* The place of an XRC SRQ in its table: its number, and the uses of the place so far. */
+struct rdma_xrc_place {
+    struct rdma_srq *srq; /* NULL: free */
+    uint32_t srqn, uses;
+};
+
+/* XRC SRQs by their number, which leads to a place. */
 struct rdma_xrc_table {
-    struct rdma_srq **srqs;
+    struct rdma_xrc_place *places;
+    struct rdma_slot_numbers srqns;
     uint32_t size, used;
-    uint32_t next; /* where to look for a free number */
+    uint32_t next; /* the search for a free place begins here */
 };
 
 struct rdma_domain {
@@ -30,7 +38,7 @@ struct rdma_pd {
     uint32_t dependents; /* regions, windows, SRQs and QPs (ROCE-PD-2) */
 };
 
-/* Where `len_bytes` of a valid region from `offset` on lie, which are inside it. NULL: it is of all
+/* Finds the place of `len_bytes` of a valid region from `offset` on, which are inside it. NULL: it is of all
  * memory, and there is none, or with `write` none that can be written to. */
 uint8_t *rdma_mr_place(const struct rdma_mr *mr, uint64_t offset, uint64_t len_bytes, bool write);
 

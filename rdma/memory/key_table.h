@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys of memory objects: 24 bits of index and an 8-bit variant (ROCE-MR-2). Inside rdma/ only. */
+/* Keys of memory objects: 24 bits of index, drawn anew at each use of a slot, and an 8-bit variant
+ * (ROCE-MR-2). Inside rdma/ only. */
 #ifndef NORNIC_RDMA_KEY_TABLE_H
 #define NORNIC_RDMA_KEY_TABLE_H
 
 #include <stdint.h>
 
-#include "rdma/mem.h"
+#include "rdma/numbers.h"
 
 #define RDMA_KEY_MAX_ENTRIES 0xffffffu /* index 0 is never given, so that no key is 0 */
 
@@ -14,20 +15,23 @@ enum rdma_key_kind { RDMA_KEY_MR, RDMA_KEY_MW };
 
 struct rdma_key_slot {
     void *object;       /* NULL: free */
-    uint32_t next_free; /* index, 0: the last one */
-    uint8_t variant;    /* low byte of the key in force, or given last */
+    uint32_t next_free; /* slot + 1, 0: the last one */
+    uint32_t key;       /* in force, or given last */
+    uint32_t uses;      /* so far */
     uint8_t kind;       /* enum rdma_key_kind */
 };
 
-/* Indexes 1..max_entries. Those never given so far come first, beginning at a random one; then the ones
- * given back, the longest free first. */
+/* Slots 0..max_entries - 1. Fresh slots come first, beginning at a random one; then the slots given back, the
+ * longest free first. */
 struct rdma_key_table {
     struct rdma_key_slot *slots;
     struct rdma_random random;
+    struct rdma_slot_numbers indexes;
+    struct rdma_numbers variants; /* of 256: the order in which a slot takes them */
     uint32_t max_entries;
-    uint32_t first_index; /* where the never given ones begin */
-    uint32_t fresh_used;  /* how many of them were given */
-    uint32_t free_head, free_tail;
+    uint32_t first_slot;           /* the first fresh slot */
+    uint32_t fresh_used;           /* fresh slots given so far */
+    uint32_t free_head, free_tail; /* slot + 1 */
 };
 
 /* 0, -EINVAL (max_entries not in 1..RDMA_KEY_MAX_ENTRIES) or -ENOMEM. Keeps a copy of `random`. */
@@ -41,9 +45,11 @@ int rdma_key_add(struct rdma_key_table *t, enum rdma_key_kind kind, void *object
 void rdma_key_remove(struct rdma_key_table *t, uint32_t key);
 /* Gives the object of that index the low byte of `key`: the old key names nothing any more. */
 void rdma_key_change(struct rdma_key_table *t, uint32_t key);
+/* Returns the key that follows `key`, which names an object: another low byte. 256 steps lead through all. */
+uint32_t rdma_key_next(const struct rdma_key_table *t, uint32_t key);
 /* The object of that kind that `key` names now, or NULL. O(1). */
 void *rdma_key_find(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key);
-/* The same whatever the low byte of `key`: for those who are about to change it. */
+/* The same whatever the low byte of `key`, for a caller that is about to change it. */
 void *rdma_key_owner(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key);
 
 #endif

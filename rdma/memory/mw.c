@@ -6,7 +6,6 @@
 #include "rdma/memory/domain.h"
 
 #define MW_REMOTE_CHANGES (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
-#define KEY_VARIANT       0xffu
 
 int rdma_mw_alloc(struct rdma_pd *pd, enum nornic_mw_type type, struct rdma_mw **out)
 {
@@ -40,7 +39,7 @@ void rdma_mw_dealloc(struct rdma_mw *mw)
 
 uint32_t rdma_mw_next_key(const struct rdma_mw *mw)
 {
-    return (mw->rkey & ~KEY_VARIANT) | ((mw->rkey + 1) & KEY_VARIANT);
+    return rdma_key_next(&mw->pd->domain->keys, mw->rkey);
 }
 
 /* ROCE-MW-3 and the rules of MW-1 and MW-2 for what a bind may ask. */

@@ -210,6 +210,7 @@ void rdma_srq_put(struct rdma_srq *srq)
 struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn)
 {
     const struct rdma_xrc_table *table = &rdma_xrcd_domain(xrcd)->xrc;
-    struct rdma_srq *srq = srqn - 1 < table->size ? table->srqs[srqn - 1] : NULL;
+    uint32_t at = rdma_number_slot(&table->srqns, srqn);
+    struct rdma_srq *srq = at < table->size && table->places[at].srqn == srqn ? table->places[at].srq : NULL;
     return srq && rdma_srq_xrcd(srq) == xrcd ? srq : NULL;
 }

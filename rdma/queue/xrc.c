@@ -54,20 +54,20 @@ static int grow(struct rdma_xrc_table *table, const struct rdma_mem *mem)
     uint32_t size = table->size ? 2 * table->size : FIRST_SIZE;
     if (size > RDMA_XRC_MAX_SRQ)
         return -ENOSPC;
-    struct rdma_srq **srqs = mem->alloc(mem->ctx, sizeof *srqs * size);
-    if (!srqs)
+    struct rdma_xrc_place *places = mem->alloc(mem->ctx, sizeof *places * size);
+    if (!places)
         return -ENOMEM;
-    if (table->srqs) {
-        memcpy(srqs, table->srqs, sizeof *srqs * table->size);
-        mem->free(mem->ctx, table->srqs);
+    if (table->places) {
+        memcpy(places, table->places, sizeof *places * table->size);
+        mem->free(mem->ctx, table->places);
     }
     table->next = table->size;
-    table->srqs = srqs;
+    table->places = places;
     table->size = size;
     return 0;
 }
 
-/* From where the last one was found, so that a number rests as long as it can. */
+/* Searches from the place after the last, so that a number rests as long as it can. */
 int rdma_xrc_number_take(struct rdma_domain *domain, struct rdma_srq *srq, uint32_t *srqn)
 {
     struct rdma_xrc_table *table = &domain->xrc;
@@ -76,17 +76,20 @@ int rdma_xrc_number_take(struct rdma_domain *domain, struct rdma_srq *srq, uint3
         if (err)
             return err;
     }
-    while (table->srqs[table->next % table->size])
+    while (table->places[table->next % table->size].srq)
         table->next++;
     table->next %= table->size;
-    table->srqs[table->next] = srq;
+    struct rdma_xrc_place *place = &table->places[table->next];
+    place->srq = srq;
+    place->srqn = rdma_slot_number(&table->srqns, table->next, place->uses++);
     table->used++;
-    *srqn = ++table->next;
+    table->next++;
+    *srqn = place->srqn;
     return 0;
 }
 
 void rdma_xrc_number_give(struct rdma_domain *domain, uint32_t srqn)
 {
-    domain->xrc.srqs[srqn - 1] = NULL;
+    domain->xrc.places[rdma_number_slot(&domain->xrc.srqns, srqn)].srq = NULL;
     domain->xrc.used--;
 }

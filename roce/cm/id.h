@@ -5,6 +5,7 @@
 
 #include "roce/cm/cm.h"
 #include "roce/cm/table.h"
+#include "rdma/numbers.h"
 #include "rdma/timer.h"
 #include "roce/wire.h"
 
@@ -91,10 +92,9 @@ struct roce_cm {
     struct roce_cm_counters counters;
     struct roce_cm_id **slots; /* config.max_ids; NULL: free */
     uint32_t *free_slots;      /* a ring, so that a slot rests as long as it can */
-    uint32_t *generation;      /* of each slot */
+    uint32_t *generation;      /* of each slot: its uses so far */
     uint32_t free_first, free_count;
-    uint32_t slot_bits;
-    uint32_t comm_salt, comm_mask;
+    struct rdma_slot_numbers comm_ids; /* below config.first_comm_id's bits */
     uint64_t tid_high;
     uint32_t owned_count;
     struct rdma_timers timers;

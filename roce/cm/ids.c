@@ -26,15 +26,15 @@ struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space spa
     id->qp_type = space == NORNIC_PS_UDP ? NORNIC_QPT_UD : NORNIC_QPT_RC;
     id->slot = slot;
     do /* 0 means "none" in messages */
-        id->comm_id = cm->config.first_comm_id |
-                      (((++cm->generation[slot] << cm->slot_bits | slot) ^ cm->comm_salt) & cm->comm_mask);
+        id->comm_id =
+            cm->config.first_comm_id | rdma_slot_number(&cm->comm_ids, slot, cm->generation[slot]++);
     while (id->comm_id == 0);
     return id;
 }
 
 struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id)
 {
-    uint32_t slot = (comm_id ^ cm->comm_salt) & ((UINT32_C(1) << cm->slot_bits) - 1);
+    uint32_t slot = rdma_number_slot(&cm->comm_ids, comm_id - cm->config.first_comm_id);
     struct roce_cm_id *id = slot < cm->config.max_ids ? cm->slots[slot] : NULL;
     return id && id->comm_id == comm_id ? id : NULL;
 }

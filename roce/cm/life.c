@@ -124,13 +124,11 @@ int roce_cm_create(struct roce_dev *dev, const struct roce_cm_config *config, st
         free_all(cm);
         return err;
     }
-    while (cm->slot_bits < 24 && UINT32_C(1) << cm->slot_bits < cm->config.max_ids)
-        cm->slot_bits++;
     for (uint32_t i = 0; i < cm->config.max_ids; i++)
         cm->free_slots[i] = i;
     cm->free_count = cm->config.max_ids;
-    cm->comm_mask = comm_id_mask(&cm->config);
-    cm->comm_salt = (uint32_t)roce_cm_random(cm) & cm->comm_mask;
+    rdma_slot_numbers_init(&cm->comm_ids, &cm->config.random, cm->config.max_ids, 0,
+                           (uint64_t)comm_id_mask(&cm->config) + 1);
     cm->tid_high = (uint32_t)roce_cm_random(cm);
     *out = cm;
     return 0;

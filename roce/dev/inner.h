@@ -12,11 +12,17 @@
 #include "roce/datagram/mcast.h"
 #include "roce/qp/inner.h"
 #include "roce/roce.h"
+#include "rdma/numbers.h"
 #include "roce/qp/spare.h"
 
 #define ROCE_FIRST_QPN     17      /* ROCE-QP-34 */
 #define ROCE_PKEY_BASE     0x7fffu /* without the membership bit: ROCE-HDR-5 */
 #define ROCE_TIMERS_PER_QP 4       /* armed at once, at the most */
+
+/* A slot without a QP, and how many QPs it has had. */
+struct roce_free_slot {
+    uint32_t slot, uses;
+};
 
 struct roce_dev {
     struct roce_dev_config config; /* defaults filled in */
@@ -37,9 +43,10 @@ struct roce_dev {
 
     struct roce_spare spare; /* for QPs on a lossy path */
 
-    struct roce_qp **qps; /* by QPN - config.first_qpn */
-    struct roce_qp *gsi;  /* QP1, or NULL */
-    uint32_t *free_slots; /* first in, first out, so that a QPN rests as long as it can */
+    struct roce_qp **qps; /* by slot, which `qpns` leads to */
+    struct rdma_slot_numbers qpns;
+    struct roce_qp *gsi;               /* QP1, or NULL */
+    struct roce_free_slot *free_slots; /* first in, first out, so that a QPN rests as long as it can */
     uint32_t free_head, free_count;
 
     struct roce_qp

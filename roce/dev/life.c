@@ -30,8 +30,21 @@ static void free_tables(struct roce_dev *dev)
 static bool qpns_fit(const struct roce_dev_config *c)
 {
     uint32_t first = c->first_qpn ? c->first_qpn : ROCE_FIRST_QPN,
-             n = c->max_qp ? c->max_qp : ROCE_DEFAULT_MAX_QP;
-    return first >= ROCE_FIRST_QPN && first < ROCE_MULTICAST_QPN && n <= ROCE_MULTICAST_QPN - first;
+             slots = c->max_qp ? c->max_qp : ROCE_DEFAULT_MAX_QP, n = c->num_qpns ? c->num_qpns : slots;
+    return first >= ROCE_FIRST_QPN && first < ROCE_MULTICAST_QPN && n <= ROCE_MULTICAST_QPN - first &&
+           n >= slots;
+}
+
+/* Draws the QPNs, or has them count up from the first. */
+static void draw_qpns(struct roce_dev *dev)
+{
+    const struct roce_dev_config *c = &dev->config;
+    if (c->num_qpns) {
+        rdma_slot_numbers_init(&dev->qpns, &c->random, c->max_qp, c->first_qpn, c->num_qpns);
+        return;
+    }
+    dev->config.num_qpns = c->max_qp;
+    rdma_slot_numbers_plain(&dev->qpns, c->max_qp, c->first_qpn);
 }
 
 uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp, uint32_t from, uint32_t count)
@@ -99,8 +112,9 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
         mem->free(mem->ctx, dev);
         return err;
     }
+    draw_qpns(dev);
     for (uint32_t i = 0; i < dev->config.max_qp; i++)
-        dev->free_slots[i] = i;
+        dev->free_slots[i].slot = i;
     dev->free_count = dev->config.max_qp;
     rdma_domain_on_event(dev->domain, roce_dev_on_event, dev);
     dev->pkeys[0] = NORNIC_PKEY_DEFAULT; /* ROCE-VB-6 */
@@ -155,8 +169,8 @@ const struct roce_dev_counters *roce_dev_counters(const struct roce_dev *dev)
 
 static bool qpns_overlap(const struct roce_dev *a, const struct roce_dev *b)
 {
-    return a->config.first_qpn < b->config.first_qpn + b->config.max_qp &&
-           b->config.first_qpn < a->config.first_qpn + a->config.max_qp;
+    return a->config.first_qpn < b->config.first_qpn + b->config.num_qpns &&
+           b->config.first_qpn < a->config.first_qpn + a->config.num_qpns;
 }
 
 /* Who would get a packet to the address could not be told: roce_dev_link(). */

@@ -6,15 +6,16 @@
 
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
 {
-    uint32_t slot = qpn - dev->config.first_qpn;
     if (qpn == ROCE_GSI_QPN)
         return dev->gsi;
-    return slot < dev->config.max_qp ? dev->qps[slot] : NULL;
+    uint32_t slot = rdma_number_slot(&dev->qpns, qpn);
+    struct roce_qp *qp = slot < dev->config.max_qp ? dev->qps[slot] : NULL;
+    return qp && qp->base.qpn == qpn ? qp : NULL;
 }
 
 bool roce_dev_has_qpn(const struct roce_dev *dev, uint32_t qpn)
 {
-    return qpn - dev->config.first_qpn < dev->config.max_qp;
+    return qpn - dev->config.first_qpn < dev->config.num_qpns;
 }
 
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
@@ -28,11 +29,14 @@ int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
     }
     if (!dev->free_count)
         return -ENOSPC;
-    uint32_t slot = dev->free_slots[dev->free_head];
+    struct roce_free_slot *free = &dev->free_slots[dev->free_head];
+    uint32_t slot = free->slot;
     dev->free_head = (dev->free_head + 1) % dev->config.max_qp;
     dev->free_count--;
     dev->qps[slot] = qp;
-    qp->base.qpn = slot + dev->config.first_qpn;
+    qp->slot = slot;
+    qp->base.qpn = rdma_slot_number(&dev->qpns, slot, free->uses);
+    qp->slot_uses = free->uses + 1;
     return 0;
 }
 
@@ -44,8 +48,8 @@ void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
         dev->gsi = NULL;
         return;
     }
-    uint32_t slot = qp->base.qpn - dev->config.first_qpn;
-    dev->qps[slot] = NULL;
-    dev->free_slots[(dev->free_head + dev->free_count) % dev->config.max_qp] = slot;
+    dev->qps[qp->slot] = NULL;
+    dev->free_slots[(dev->free_head + dev->free_count) % dev->config.max_qp] =
+        (struct roce_free_slot){.slot = qp->slot, .uses = qp->slot_uses};
     dev->free_count++;
 }

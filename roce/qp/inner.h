@@ -154,6 +154,7 @@ struct roce_selective_peer {
 struct roce_qp {
     struct rdma_qp base; /* what every transport's has: queues, CQs, state, number */
     struct roce_dev *dev;
+    uint32_t slot, slot_uses; /* of the device's table */
     enum nornic_qp_type type;
     const struct roce_transport *transport;
     bool e2e_credits;

@@ -194,7 +194,8 @@ int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t n
                                .delete_timer.fire = delete_due,
                                .slot = (unsigned)(link - group->links),
                                .number = number,
-                               .user_id = smcr->next_link_user_id++,
+                               .user_id =
+                                   1 + rdma_number_of(&smcr->link_user_ids, smcr->links_made++ % UINT32_MAX),
                                .sends_left = SMCR_LINK_SENDS,
                                .local = {.mac = port->mac,
                                          .gid = port->gid,

@@ -57,6 +57,32 @@ Test(many, ROCE_QP_34_numbers_rest_before_they_are_given_again)
     many_free(m);
 }
 
+/* An old number leads to the same slot, and not to the QP that has the slot now.
+ * covers: ROCE-QP-34 */
+Test(many, ROCE_QP_34_the_number_of_a_qp_that_is_gone_names_none)
+{
+    struct many *m = many_new(2);
+    struct roce_qp_config config = {
+        .type = NORNIC_QPT_RC, .pd = m->pd, .send_cq = m->cq, .recv_cq = m->cq, .caps = {.max_send_wr = 1}};
+    struct roce_qp *first, *qp;
+    cr_assert_eq(roce_qp_create(m->dev, &config, &first), 0);
+    uint32_t old_qpn = roce_qp_num(first), slot = first->slot;
+    cr_assert_eq(roce_dev_find_qp(m->dev, old_qpn), first);
+    roce_qp_destroy(first);
+    cr_assert_null(roce_dev_find_qp(m->dev, old_qpn));
+    for (uint32_t i = 0; i < m->dev->config.max_qp; i++) {
+        cr_assert_eq(roce_qp_create(m->dev, &config, &qp), 0);
+        if (qp->slot == slot)
+            break;
+        roce_qp_destroy(qp);
+    }
+    cr_assert_eq(qp->slot, slot);
+    cr_assert_null(roce_dev_find_qp(m->dev, old_qpn));
+    cr_assert_eq(roce_dev_find_qp(m->dev, roce_qp_num(qp)), qp);
+    roce_qp_destroy(qp);
+    many_free(m);
+}
+
 /* The structures that each packet and each timer walks do not know the idle ones. */
 Test(many, idle_ones_are_on_no_list_and_have_no_timer)
 {
@@ -190,7 +216,7 @@ static void spread_states(struct many *m)
     }
 }
 
-/* An address that goes ends the QPs that send from it, also what they answer in RTR; in RESET and INIT none
+/* An address that goes ends the QPs that send from it, also their answers in RTR; in RESET and INIT none
  * does yet, and in ERR there is nothing to end. covers: ROCE-AH-10 */
 Test(many, ROCE_AH_10_who_is_not_connected_is_spared)
 {

@@ -94,6 +94,7 @@ static void node_init(struct fabric *f, unsigned index)
                                      .random = test_random_source(&f->random),
                                      .max_qp = FABRIC_NODES_MAX,
                                      .max_mr = 64,
+                                     .num_qpns = 0x10000,
                                      .port_mtu_bytes = f->config.port_mtu_bytes,
                                      .window_pkts = f->config.window_pkts,
                                      .cc = f->config.cc};

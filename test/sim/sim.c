@@ -94,6 +94,7 @@ static void node_init(struct sim *sim, unsigned index)
         .random = test_random_source(&sim->random),
         .max_qp = 64,
         .max_mr = 64,
+        .num_qpns = 0x10000,
         .port_mtu_bytes = sim->config.port_mtu_bytes,
         .window_pkts = sim->config.window_pkts,
         .answer_bytes = sim_answer_bytes(&sim->config),

@@ -72,6 +72,7 @@ struct many *many_new(uint32_t count)
     struct roce_dev_config config = {.mem = &m->alloc.mem,
                                      .random = test_random_source(&m->rnd),
                                      .port_mtu_bytes = 1500,
+                                     .num_qpns = 0x10000,
                                      .event = on_event,
                                      .ctx = m};
     cr_assert_eq(roce_dev_create(&config, &m->dev), 0);

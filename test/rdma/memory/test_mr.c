@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/base.h"
+#include "rdma/memory/domain.h"
 #include "rdma/transport.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
@@ -90,33 +91,50 @@ Test(mr, ROCE_MR_2_zero_is_no_key_and_unknown_keys_name_nothing)
     rdma_mr_dereg(mr);
 }
 
-Test(mr, ROCE_MR_2_an_index_returns_as_late_as_possible_with_another_key)
+Test(mr, ROCE_MR_2_a_slot_returns_as_late_as_possible_with_another_key)
 {
     struct rdma_mr *mrs[16], *extra = NULL;
     uint32_t keys[16];
-    bool seen[17] = {false};
     for (int i = 0; i < 16; i++) {
         mrs[i] = reg(0);
         keys[i] = mrs[i]->rkey;
-        cr_assert_leq(keys[i] >> 8, 16);
-        cr_assert_not(seen[keys[i] >> 8]);
-        seen[keys[i] >> 8] = true;
+        for (int j = 0; j < i; j++)
+            cr_assert_neq(keys[i] >> 8, keys[j] >> 8);
     }
     cr_assert_eq(rdma_mr_reg(pd, memory, 1, 0, &extra), -ENOSPC);
-    /* freed in some order, they come back in that order, each with the next variant */
+    /* freed in some order, the slots come back in that order, each with another index */
     static const int order[] = {3, 0, 15, 7};
     for (int i = 0; i < 4; i++)
         rdma_mr_dereg(mrs[order[i]]);
     for (int i = 0; i < 4; i++) {
         uint32_t old = keys[order[i]];
-        cr_assert_null(rdma_mr_find(domain, old));
         mrs[order[i]] = reg(0);
-        cr_assert_eq(mrs[order[i]]->rkey >> 8, old >> 8);
-        cr_assert_eq((uint8_t)mrs[order[i]]->rkey, (uint8_t)(old + 1));
+        uint32_t key = mrs[order[i]]->rkey;
+        cr_assert_eq(rdma_number_slot(&domain->keys.indexes, key >> 8),
+                     rdma_number_slot(&domain->keys.indexes, old >> 8));
+        cr_assert_neq(key >> 8, old >> 8);
         cr_assert_null(rdma_mr_find(domain, old));
+        cr_assert_null(rdma_mr_find(domain, old + 1));
     }
     for (int i = 0; i < 16; i++)
         rdma_mr_dereg(mrs[i]);
+}
+
+Test(mr, ROCE_MR_2_a_full_table_of_keys_has_each_key_once_in_256_rounds)
+{
+    struct rdma_random source = test_random_source(&rnd);
+    struct rdma_key_table keys;
+    uint32_t key, given[256];
+    cr_assert_eq(rdma_key_table_init(&keys, &rdma_mem_libc, &source, RDMA_KEY_MAX_ENTRIES), 0);
+    keys.fresh_used = RDMA_KEY_MAX_ENTRIES - 1; /* one slot is left, which is given again and again */
+    for (int i = 0; i < 256; i++) {
+        cr_assert_eq(rdma_key_add(&keys, RDMA_KEY_MR, &keys, &key), 0);
+        given[i] = key;
+        for (int j = 0; j < i; j++)
+            cr_assert_neq(given[j], key);
+        rdma_key_remove(&keys, key);
+    }
+    rdma_key_table_deinit(&keys, &rdma_mem_libc);
 }
 
 Test(mr, ROCE_MR_2_a_key_value_comes_back_only_after_256_rounds_of_the_table)

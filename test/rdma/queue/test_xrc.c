@@ -90,7 +90,10 @@ Test(xrc_objects, numbers_come_round)
         cr_assert_eq(rdma_srq_destroy(srq), 0);
     }
     cr_assert_eq(make(xrcd, &srq), 0);
-    cr_assert_eq(rdma_srq_number(srq), 2);
+    cr_assert_eq(rdma_xrcd_find(xrcd, rdma_srq_number(srq)), srq);
+    cr_assert_null(rdma_xrcd_find(xrcd, last), "the number of an SRQ that is gone");
+    cr_assert_null(rdma_xrcd_find(xrcd, 0));
+    cr_assert_leq(rdma_srq_number(srq), 0xffffff);
     cr_assert_eq(rdma_srq_destroy(srq), 0);
     cr_assert_eq(rdma_srq_destroy(keep), 0);
 }
