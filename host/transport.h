@@ -127,6 +127,9 @@ struct host_transport {
      * lock. */
     int (*get_gid)(const struct host_dev *dev, unsigned index, struct nornic_gid *out);
     int (*get_addr)(const struct host_dev *dev, unsigned index, struct nornic_addr *out);
+    /* The kernel's index of the interface that owns the GID or the address; 0: the device is on none. Under
+     * the device's lock. */
+    unsigned (*get_ifindex)(const struct host_dev *dev, unsigned index);
     /* Adds a GID: its index or -errno. Removes a GID at `now_ns`. Under the device's lock. */
     int (*add_gid)(struct host_dev *dev, const struct nornic_gid *gid);
     int (*remove_gid)(struct host_dev *dev, unsigned index, uint64_t now_ns);

@@ -218,6 +218,10 @@ int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_g
  * entry is empty. */
 int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out);
 
+/* Returns the kernel's index of the interface that owns the GID, or the IP address, at `index`: of a VLAN
+ * interface its own. 0: the entry is empty, or the device is on no interface. */
+unsigned nornic_dev_query_ifindex(struct nornic_dev *dev, unsigned index);
+
 /* Adds and removes a GID. On an interface the kernel's addresses are there already, and nothing has to be
  * added. Adding returns the index; -EINVAL (type V1 needs `roce_v1`), -EEXIST or -ENOSPC. Removing moves
  * queue pairs that use it to ERR: 0 or -ENOENT. */

@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "base/base.h"
 #include "host/port/names.h"
@@ -28,6 +29,9 @@
 /* What a window may be bound with; programs name local rights too, which are the region's. */
 #define VERBS_WINDOW_RIGHTS \
     (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+/* What else programs name there: rights of the region. Other bits are none. */
+#define VERBS_WINDOW_KNOWN \
+    (VERBS_WINDOW_RIGHTS | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_RELAXED_ORDERING)
 /* What adapters look at of a datagram's QPN. */
 #define VERBS_QPN_MASK 0xffffffu
 /* Libraries of vendors, which programs link, read a pointer just behind the public struct and compare it
@@ -62,6 +66,7 @@ struct verbs_context_own {
     LIST_HEAD(verbs_mr_list, verbs_mr) mrs;
     LIST_HEAD(verbs_dm_list, verbs_dm) dms;
     LIST_HEAD(verbs_qp_list, verbs_qp) qps;
+    LIST_HEAD(verbs_xrcd_list, verbs_xrcd) xrcds;
     LIST_HEAD(verbs_ah_list, verbs_ah) spent_ahs;
     LIST_HEAD(verbs_fated_list, verbs_fated) fated; /* requests that will fail: verbs/faults/apply.c */
     struct verbs_faults *faults;                    /* the process's; NULL: none */
@@ -132,6 +137,13 @@ struct verbs_srq {
 struct verbs_xrcd {
     struct ibv_xrcd base;
     struct nornic_xrcd *nornic;
+    /* under the context's lock */
+    struct verbs_xrcd *origin; /* whose other name this is: of the same file; NULL: it is nobody's */
+    unsigned names;            /* such names */
+    bool has_file;
+    dev_t device; /* of the file, */
+    ino_t inode;  /* and its number there */
+    LIST_ENTRY(verbs_xrcd) entry;
 };
 
 struct verbs_ah {
@@ -151,6 +163,7 @@ struct verbs_qp {
     struct verbs_builder *builder; /* between wr_start and wr_complete; NULL: made without send operations */
     LIST_ENTRY(verbs_qp) entry;
     uint64_t serial;         /* it is the process's so-manieth, from 1, where there are faults */
+    const struct nornic_xrcd *xrcd; /* of an XRC target */
     struct verbs_qp *origin; /* ibv_open_qp(): whose other name this is */
     atomic_uint users;       /* such names */
 };

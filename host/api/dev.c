@@ -262,6 +262,18 @@ int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_g
     return err;
 }
 
+unsigned nornic_dev_query_ifindex(struct nornic_dev *dev, unsigned index)
+{
+    struct nornic_gid gid;
+    struct nornic_addr addr;
+    host_dev_lock(dev->host);
+    bool is_empty = dev->transport->get_gid(dev->host, index, &gid) != 0 &&
+                    dev->transport->get_addr(dev->host, index, &addr) != 0;
+    unsigned ifindex = is_empty ? 0 : dev->transport->get_ifindex(dev->host, index);
+    host_dev_unlock(dev->host);
+    return ifindex;
+}
+
 int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out)
 {
     host_dev_lock(dev->host);

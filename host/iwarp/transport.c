@@ -97,6 +97,12 @@ static int get_gid(const struct host_dev *dev, unsigned index, struct nornic_gid
     return 0;
 }
 
+static unsigned get_ifindex(const struct host_dev *dev, unsigned index)
+{
+    (void)index; /* VLAN interfaces have devices of their own */
+    return dev->ifindex;
+}
+
 static int get_addr(const struct host_dev *dev, unsigned index, struct nornic_addr *out)
 {
     if (index >= dev->iw->addr_count)
@@ -264,6 +270,7 @@ const struct host_transport host_transport_iwarp = {
     .set_port = set_port,
     .get_gid = get_gid,
     .get_addr = get_addr,
+    .get_ifindex = get_ifindex,
     .add_gid = add_gid,
     .remove_gid = remove_gid,
     .get_pkey = get_pkey,

@@ -80,6 +80,12 @@ static int get_gid(const struct host_dev *dev, unsigned index, struct nornic_gid
     return gid ? 0 : -ENOENT;
 }
 
+static unsigned get_ifindex(const struct host_dev *dev, unsigned index)
+{
+    unsigned ifindex = dev->gids ? host_gids_ifindex(dev->gids, index) : 0;
+    return ifindex ? ifindex : dev->ifindex; /* a loopback address may be in use without being listed */
+}
+
 static int get_addr(const struct host_dev *dev, unsigned index, struct nornic_addr *out)
 {
     const struct nornic_gid *gid = roce_dev_gid_get(dev->engine, index);
@@ -215,6 +221,7 @@ const struct host_transport host_transport_roce = {
     .set_port = set_port,
     .get_gid = get_gid,
     .get_addr = get_addr,
+    .get_ifindex = get_ifindex,
     .add_gid = add_gid,
     .remove_gid = remove_gid,
     .get_pkey = get_pkey,

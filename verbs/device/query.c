@@ -186,6 +186,7 @@ static bool entry_at(struct ibv_context *context, unsigned index, struct ibv_gid
     *out = (struct ibv_gid_entry){
         .gid_index = index,
         .port_num = VERBS_PORT_NUM,
+        .ndev_ifindex = nornic_dev_query_ifindex(verbs_own(context)->dev, index),
         .gid_type = is_iwarp                      ? IBV_GID_TYPE_IB
                     : found.type == NORNIC_GID_V2 ? IBV_GID_TYPE_ROCE_V2
                                                   : IBV_GID_TYPE_ROCE_V1,

@@ -94,6 +94,10 @@ struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t 
                                unsigned access)
 {
     struct verbs_dm *dm = verbs_dm_of(base);
+    if (verbs_object_need(VERBS_PD, pd) || verbs_object_need(VERBS_DM, dm))
+        return NULL;
+    if (base->context != pd->context)
+        return verbs_fail_null(EINVAL, "device memory and protection domain are of different contexts");
     if (!is_inside(dm, offset, bytes) || !(access & IBV_ACCESS_ZERO_BASED))
         return verbs_fail_null(EINVAL,
                                "%zu bytes at %llu of device memory, access 0x%x (which has to be zero "

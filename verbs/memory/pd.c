@@ -133,11 +133,12 @@ struct ibv_pd *verbs_alloc_parent_domain(struct ibv_context *context,
                                          struct ibv_parent_domain_init_attr *attr)
 {
     const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-    (void)context;
     if (!attr->pd || (attr->comp_mask & ~known))
         return verbs_fail_null(EINVAL, "alloc_parent_domain: no domain, or comp_mask 0x%x", attr->comp_mask);
-    if (verbs_object_need(VERBS_PD, attr->pd))
+    if (verbs_object_need(VERBS_PD, attr->pd) || (attr->td && verbs_object_need(VERBS_TD, attr->td)))
         return NULL;
+    if (attr->pd->context != context || (attr->td && attr->td->context != context))
+        return verbs_fail_null(EINVAL, "alloc_parent_domain: a domain of another context");
     struct verbs_pd *pd = new_name(verbs_pd_of(attr->pd));
     return pd ? &pd->base : NULL;
 }

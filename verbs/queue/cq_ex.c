@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "verbs/queue/cq.h"
+#include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/queue/wc.h"
 
@@ -168,12 +169,19 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_
 {
     const uint32_t known_masks = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
     const uint32_t known_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    const bool has_domain = init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD;
     uint32_t flags = init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? init->flags : 0;
     if ((init->comp_mask & ~known_masks) || (flags & ~known_flags))
         return verbs_fail_null(EINVAL, "create_cq_ex: comp_mask 0x%x, flags 0x%x", init->comp_mask, flags);
     if (init->wc_flags & ~(uint64_t)KNOWN_FLAGS)
         return verbs_fail_null(EOPNOTSUPP, "create_cq_ex: no completion tells 0x%llx",
                                (unsigned long long)(init->wc_flags & ~(uint64_t)KNOWN_FLAGS));
+    if (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+        return verbs_fail_null(EOPNOTSUPP, "create_cq_ex: an overrun is always noticed");
+    if (has_domain && verbs_object_need(VERBS_PD, init->parent_domain))
+        return NULL;
+    if (has_domain && (!verbs_pd_of(init->parent_domain)->origin || init->parent_domain->context != context))
+        return verbs_fail_null(EINVAL, "create_cq_ex: the domain is no parent domain of the context");
     const struct verbs_cq_wanted wanted = {.cqe = init->cqe,
                                            .cq_context = init->cq_context,
                                            .channel = init->channel,

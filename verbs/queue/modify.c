@@ -125,6 +125,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, s
         .max_dest_rd_atomic = now.max_dest_rd_atomic,
         .min_rnr_timer = now.min_rnr_timer,
         .port_num = now.port,
+        .alt_port_num = nornic_addr_is_zero(&now.alt_av.dgid) ? 0 : VERBS_PORT_NUM,
         .timeout = now.timeout,
         .retry_cnt = now.retry_cnt,
         .rnr_retry = now.rnr_retry,

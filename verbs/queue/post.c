@@ -75,7 +75,7 @@ static bool take_operation(enum ibv_qp_type type, const struct ibv_send_wr *wr, 
         return true;
     case IBV_WR_BIND_MW:
         take_bind(wr, out);
-        return true;
+        return !(wr->bind_mw.bind_info.mw_access_flags & ~(unsigned)VERBS_WINDOW_KNOWN);
     }
     return false;
 }

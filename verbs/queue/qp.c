@@ -131,6 +131,7 @@ static struct verbs_qp *create(struct ibv_context *context, struct ibv_qp_init_a
     }
     if (own->faults)
         qp->serial = atomic_fetch_add(&own->faults->qps_made, 1) + 1;
+    qp->xrcd = init->qp_type == IBV_QPT_XRC_RECV ? verbs_xrcd_of(init->xrcd)->nornic : NULL;
     grant(qp, &init->cap);
     describe(qp, context, init);
     pthread_mutex_lock(&own->lock);
@@ -228,24 +229,30 @@ struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 {
     const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     struct verbs_context_own *own = verbs_own(context);
+    if ((attr->comp_mask & ~(uint32_t)IBV_QP_OPEN_ATTR_CONTEXT) != needed || attr->qp_type != IBV_QPT_XRC_RECV)
+        return verbs_fail_null(EINVAL, "open_qp: comp_mask 0x%x, type %u", attr->comp_mask,
+                               (unsigned)attr->qp_type);
+    if (verbs_object_need(VERBS_XRCD, attr->xrcd))
+        return NULL;
+    const struct nornic_xrcd *xrcd = verbs_xrcd_of(attr->xrcd)->nornic;
     struct verbs_qp *qp, *name = verbs_object_new(VERBS_QP, sizeof *name);
     pthread_mutex_lock(&own->lock);
     for (qp = LIST_FIRST(&own->qps); qp; qp = LIST_NEXT(qp, entry))
-        if (qp->base.qp_base.qp_num == attr->qp_num && qp->base.qp_base.qp_type == IBV_QPT_XRC_RECV)
+        if (qp->base.qp_base.qp_num == attr->qp_num && qp->base.qp_base.qp_type == IBV_QPT_XRC_RECV &&
+            qp->xrcd == xrcd)
             break;
     if (qp && name) {
         atomic_fetch_add(&qp->users, 1);
         name->nornic = qp->nornic;
         name->origin = qp;
         name->init = qp->init;
+        name->xrcd = qp->xrcd;
     }
     pthread_mutex_unlock(&own->lock);
-    if (!qp || !name || (attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV) {
-        if (qp && name)
-            atomic_fetch_sub(&qp->users, 1);
+    if (!qp || !name) {
         int err = name ? EINVAL : ENOMEM;
         verbs_object_free(VERBS_QP, name);
-        return verbs_fail_null(err, "there is no XRC target 0x%06x to open", attr->qp_num);
+        return verbs_fail_null(err, "the XRC domain has no target 0x%06x to open", attr->qp_num);
     }
     const struct ibv_qp_init_attr_ex init = {
         .qp_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL,

@@ -118,6 +118,8 @@ static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 {
     struct built *built = next(qp, IBV_WR_BIND_MW);
     built->mw = mw;
+    if (info->mw_access_flags & ~(unsigned)VERBS_WINDOW_KNOWN)
+        fail(own_of(qp)->builder, EINVAL);
     built->wr.rkey = verbs_window_key(mw, rkey);
     built->wr.bind = (struct nornic_bind){.lkey = info->mr ? info->mr->lkey : 0,
                                           .addr = info->addr,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues and XRC domains. */
+/* Shared receive queues. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,14 +55,16 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
     const uint32_t known = xrc | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TM;
     struct nornic_srq_config config = {NORNIC_INIT(config), .max_wr = init->attr.max_wr,
                                        .max_sge = init->attr.max_sge};
-    bool is_xrc = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type == IBV_SRQT_XRC;
-    (void)context;
-    if ((init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type == IBV_SRQT_TM)
+    const int type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? (int)init->srq_type : IBV_SRQT_BASIC;
+    const bool is_xrc = type == IBV_SRQT_XRC;
+    if (type == IBV_SRQT_TM)
         return verbs_fail_null(EOPNOTSUPP, "there is no tag matching");
-    if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || (init->comp_mask & ~(uint32_t)known) ||
+    if ((type != IBV_SRQT_BASIC && !is_xrc) || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || (init->comp_mask & ~(uint32_t)known) ||
         (is_xrc && (init->comp_mask & xrc) != xrc))
         return verbs_fail_null(EINVAL, "create_srq_ex: comp_mask 0x%x, type %u", init->comp_mask,
                                (unsigned)init->srq_type);
+    if (init->pd && !verbs_object_need(VERBS_PD, init->pd) && init->pd->context != context)
+        return verbs_fail_null(EINVAL, "create_srq_ex: the domain is of another context");
     if (is_xrc && (verbs_object_need(VERBS_XRCD, init->xrcd) || verbs_object_need(VERBS_CQ, init->cq)))
         return NULL;
     if (is_xrc) {
@@ -131,35 +133,4 @@ static int post(void *queue, const struct nornic_recv_wr *wr, const struct norni
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     return verbs_post_receives(verbs_own(srq->context), wr, bad, post, verbs_srq_of(srq)->nornic, NULL);
-}
-
-/* --- XRC domains: each is of its context; a file that would share one between processes shares none --- */
-
-struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *init)
-{
-    const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-    if (init->comp_mask != needed)
-        return verbs_fail_null(EINVAL, "open_xrcd: comp_mask 0x%x", init->comp_mask);
-    struct verbs_xrcd *xrcd = verbs_object_new(VERBS_XRCD, sizeof *xrcd);
-    int err = xrcd ? -nornic_xrcd_create(verbs_own(context)->dev, &xrcd->nornic) : ENOMEM;
-    if (err) {
-        verbs_object_free(VERBS_XRCD, xrcd);
-        return verbs_fail_null(err, "no memory for an XRC domain");
-    }
-    xrcd->base.context = context;
-    return &xrcd->base;
-}
-
-int verbs_close_xrcd(struct ibv_xrcd *xrcd)
-{
-    int err = verbs_object_claim(VERBS_XRCD, xrcd);
-    if (err || verbs_is_inherited(xrcd->context))
-        return err;
-    err = -nornic_xrcd_destroy(verbs_xrcd_of(xrcd)->nornic);
-    if (err) {
-        verbs_object_keep(VERBS_XRCD, xrcd);
-        return verbs_fail(err, "the XRC domain has SRQs or queue pairs");
-    }
-    verbs_object_free(VERBS_XRCD, xrcd);
-    return 0;
 }
