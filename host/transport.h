@@ -79,6 +79,7 @@ struct host_cm_calls {
     int (*get_qp_attr)(struct host_conn_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                        uint32_t *mask);
     int (*establish)(struct host_conn_id *id);
+    int (*notify)(struct host_conn_id *id);
     int (*reject)(struct host_conn_id *id, const void *private_data, uint16_t len_bytes);
     int (*disconnect)(struct host_conn_id *id);
     int (*join_mcast)(struct host_conn_id *id, const struct nornic_addr *group, struct nornic_error *why);

@@ -192,20 +192,35 @@ static bool is_of_device(const struct nornic_cm_id *id, const struct nornic_qp *
     return !qp || qp->dev == id->cm->dev;
 }
 
+/* Takes a length without data for no data. */
+static const struct nornic_conn_param *without_stray_length(const struct nornic_conn_param *param,
+                                                            struct nornic_conn_param *copy)
+{
+    if (!param || param->private_data || !param->private_data_len)
+        return param;
+    *copy = *param;
+    copy->private_data_len = 0;
+    return copy;
+}
+
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
 {
     if (!is_of_device(id, qp) || (!qp && id->space != NORNIC_PS_UDP && (!param || !param->qp_num)))
         return -EINVAL;
+    struct nornic_conn_param copy;
+    const struct nornic_conn_param *wanted = without_stray_length(param, &copy);
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->calls->connect(id->host, qp ? qp->base : NULL, param));
+    return unlock(id, id->calls->connect(id->host, qp ? qp->base : NULL, wanted));
 }
 
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
 {
     if (!is_of_device(id, qp))
         return -EINVAL;
+    struct nornic_conn_param copy;
+    const struct nornic_conn_param *wanted = without_stray_length(param, &copy);
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->calls->accept(id->host, qp ? qp->base : NULL, param));
+    return unlock(id, id->calls->accept(id->host, qp ? qp->base : NULL, wanted));
 }
 
 int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
@@ -221,10 +236,16 @@ int nornic_cm_id_establish(struct nornic_cm_id *id)
     return unlock(id, id->calls->establish(id->host));
 }
 
+int nornic_cm_id_notify(struct nornic_cm_id *id)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, id->calls->notify(id->host));
+}
+
 int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint16_t len_bytes)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->calls->reject(id->host, private_data, len_bytes));
+    return unlock(id, id->calls->reject(id->host, private_data, private_data ? len_bytes : 0));
 }
 
 int nornic_cm_id_disconnect(struct nornic_cm_id *id)

@@ -78,6 +78,7 @@ int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct norn
 int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param);
 int host_cm_reject(struct host_cm_id *id, const void *private_data, uint8_t len_bytes);
 int host_cm_establish(struct host_cm_id *id, const void *private_data, uint8_t len_bytes);
+int host_cm_notify(struct host_cm_id *id);
 int host_cm_disconnect(struct host_cm_id *id, const void *private_data, uint8_t len_bytes);
 int host_cm_qp_attr(const struct host_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                     uint32_t *mask);

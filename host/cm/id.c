@@ -209,6 +209,12 @@ int host_cm_establish(struct host_cm_id *id, const void *private_data, uint8_t l
     return end_and_send(id, roce_cm_establish(id->engine, private_data, len_bytes, now_ns));
 }
 
+int host_cm_notify(struct host_cm_id *id)
+{
+    uint64_t now_ns = begin(id);
+    return end(id, roce_cm_notify_established(id->engine, now_ns));
+}
+
 int host_cm_disconnect(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
 {
     uint64_t now_ns = begin(id);

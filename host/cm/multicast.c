@@ -24,6 +24,8 @@ static int join(struct host_cm_id *id, const struct nornic_addr *addr, struct ho
     struct host_cm_group **at = find(id, addr);
     bool has_gid = id->step == HOST_CM_ADDR_RESOLVED || id->step == HOST_CM_ROUTE_RESOLVED;
     int sgid_index = has_gid ? id->route.path.av.sgid_index : host_cm_gid_for(id->cm, addr);
+    if (id->step == HOST_CM_USED || id->step == HOST_CM_ADDR_QUERY)
+        return net_error_set(why, EINVAL, "the id is in use");
     if (*at)
         return net_error_set(why, EEXIST, "the id is in that group already");
     if (sgid_index < 0)

@@ -129,6 +129,11 @@ static int establish(struct host_conn_id *id)
     return host_cm_establish(id_of(id), NULL, 0);
 }
 
+static int notify(struct host_conn_id *id)
+{
+    return host_cm_notify(id_of(id));
+}
+
 static int reject(struct host_conn_id *id, const void *private_data, uint16_t len_bytes)
 {
     bool may_fit = len_bytes <= UINT8_MAX;
@@ -216,6 +221,7 @@ const struct host_cm_calls host_cm_calls_roce = {
     .accept = accept_request,
     .get_qp_attr = get_qp_attr,
     .establish = establish,
+    .notify = notify,
     .reject = reject,
     .disconnect = disconnect,
     .join_mcast = join_mcast,

@@ -36,13 +36,15 @@ void roce_cm_child_settle(struct roce_cm_id *child)
         roce_cm_child_remove(child);
 }
 
-static const struct nornic_addr any, any_v4 = {{[10] = 0xff, [11] = 0xff}};
+/* Keys of those that listen at all addresses: of both families, of IPv4, of IPv6 (which no address is). */
+static const struct nornic_addr any, any_v4 = {{[10] = 0xff, [11] = 0xff}}, any_v6 = {{0xff}};
 
 struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr)
 {
     struct roce_cm_id *id = roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, addr));
-    if (!id && nornic_addr_is_v4(addr))
-        id = roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any_v4));
+    if (!id)
+        id = roce_cm_table_find(&cm->by_service,
+                                roce_cm_service_key(service_id, nornic_addr_is_v4(addr) ? &any_v4 : &any_v6));
     return id ? id : roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any));
 }
 
@@ -51,7 +53,8 @@ uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
     uint32_t first = (uint32_t)(roce_cm_random(cm) % PORT_COUNT);
     for (uint32_t i = 0; i < PORT_COUNT; i++) {
         uint16_t port = (uint16_t)(PORT_FIRST + (first + i) % PORT_COUNT);
-        if (!roce_cm_listener(cm, roce_cm_service_id(space, port), &any_v4))
+        const uint64_t service_id = roce_cm_service_id(space, port);
+        if (!roce_cm_listener(cm, service_id, &any_v4) && !roce_cm_listener(cm, service_id, &any_v6))
             return port;
     }
     return 0;
@@ -60,17 +63,17 @@ uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
 int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
     struct roce_cm *cm = id->cm;
-    bool anywhere = !addr || nornic_addr_is_zero(addr);
-    bool is_one = !anywhere && !nornic_addr_is_v4_any(addr);
+    const struct nornic_addr *at = !addr ? &any : nornic_addr_is_zero(addr) ? &any_v6 : addr;
+    bool is_one = at == addr && !nornic_addr_is_v4_any(addr);
     if (id->was_used || id->qp_type == NORNIC_QPT_XRC_INI || backlog == 0 ||
         (is_one && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);
-    struct roce_cm_key key = roce_cm_service_key(roce_cm_service_id(id->space, port), anywhere ? &any : addr);
+    struct roce_cm_key key = roce_cm_service_key(roce_cm_service_id(id->space, port), at);
     if (port == 0 || roce_cm_table_find(&cm->by_service, key))
         return -EADDRINUSE;
     id->was_used = true;
-    id->local_addr = anywhere ? any : *addr;
+    id->local_addr = at == addr ? *addr : any;
     id->local_port = port;
     id->service_id = roce_cm_service_id(id->space, port);
     id->backlog = backlog;

@@ -301,6 +301,8 @@ void roce_cm_rx_rtu(struct roce_cm *cm, const struct roce_cm_path *path, const s
 int roce_cm_notify_established(struct roce_cm_id *id, uint64_t now_ns)
 {
     (void)now_ns;
+    if (id->state == ROCE_CM_ESTABLISHED_STATE)
+        return -EISCONN;
     if (id->state != ROCE_CM_REP_SENT_STATE && id->state != ROCE_CM_MRA_REP_RCVD_STATE)
         return -EINVAL;
     roce_cm_to_established(id);

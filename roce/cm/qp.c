@@ -58,7 +58,7 @@ static uint32_t init_attr(const struct roce_cm_id *id, struct nornic_qp_attr *at
     attr->port = 1;
     attr->pkey_index = id->path.pkey_index;
     attr->access_flags = access_flags(id);
-    attr->qkey = id->qkey;
+    attr->qkey = id->qkey ? id->qkey : NORNIC_CM_QKEY; /* one that has a queue pair says which */
     return NORNIC_QP_PORT | NORNIC_QP_PKEY_INDEX |
            (id->space == NORNIC_PS_UDP ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS);
 }
@@ -98,7 +98,7 @@ int roce_cm_qp_attr(const struct roce_cm_id *id, enum nornic_qp_state to, struct
                     uint32_t *mask)
 {
     bool peer_is_known = id->remote_qpn != 0 || id->space == NORNIC_PS_UDP;
-    if (id->state == ROCE_CM_LISTEN_STATE || !id->was_used)
+    if (id->state == ROCE_CM_LISTEN_STATE || (!id->was_used && to != NORNIC_QPS_INIT))
         return -EINVAL;
     if (to != NORNIC_QPS_INIT && !((to == NORNIC_QPS_RTR || to == NORNIC_QPS_RTS) && peer_is_known))
         return -EINVAL;

@@ -101,13 +101,15 @@ void cma_put(struct cma_channel *channel, struct cma_queue *events)
 
 void cma_pull(struct cma_id *id, struct cma_queue *out)
 {
+    if (!id->base.channel) /* a request that nobody took: its listener's has had them */
+        return;
     struct cma_channel *channel = channel_of(id->base.channel);
     take_over(channel);
     bool was_empty = TAILQ_EMPTY(&channel->events);
     struct cma_event *event, *next;
     for (event = TAILQ_FIRST(&channel->events); event; event = next) {
         next = TAILQ_NEXT(event, entry);
-        if (event->id != id && event->listener != id)
+        if (event->id != id && event->listener != id && event->id->waits_for != id)
             continue;
         TAILQ_REMOVE(&channel->events, event, entry);
         TAILQ_INSERT_TAIL(out, event, entry);
@@ -117,11 +119,14 @@ void cma_pull(struct cma_id *id, struct cma_queue *out)
 
 bool cma_deliver(struct cma_event *event)
 {
-    struct cma_id *reader = event->listener ? event->listener : event->id;
     struct cma_queue one = TAILQ_HEAD_INITIALIZER(one);
     TAILQ_INSERT_TAIL(&one, event, entry);
     cma_lock();
-    bool is_gone = reader->is_gone;
+    /* A request's is that of its listener, which an id that is going may not have any more. */
+    struct cma_id *reader = event->id;
+    if (!event->id->is_gone && event->id->waits_for)
+        reader = event->id->waits_for;
+    bool is_gone = event->id->is_gone || reader->is_gone;
     if (!is_gone)
         cma_put(channel_of(reader->base.channel), &one);
     cma_unlock();
@@ -174,7 +179,7 @@ static void joined(struct cma_event *event)
         return;
     event->base.param.ud.private_data = group->context;
     event->base.param.ud.private_data_len = 0;
-    if (id->base.qp && !group->is_attached) {
+    if (id->base.qp && !group->is_attached && !group->is_send_only) {
         union ibv_gid gid;
         __builtin_memcpy(gid.raw, group->addr.b, sizeof gid.raw);
         int err = ibv_attach_mcast(id->base.qp, &gid, 0);
@@ -218,8 +223,8 @@ static void show(struct cma_event *event)
         id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(verbs_qp_of(id->base.qp)->nornic);
 }
 
-/* *out is the first event, or NULL, and *fd then where to wait for one. 0 or EBADF: the channel is none any
- * more. */
+/* *out is the first event, or NULL, and *fd then where to wait for one. 0; EBADF: the channel is none any more;
+ * or why the first, a request, cannot be taken: then the caller drops it. */
 static int take_first(struct rdma_event_channel *base, struct cma_event **out, int *fd)
 {
     struct cma_channel *channel = channel_of(base);
@@ -234,9 +239,20 @@ static int take_first(struct rdma_event_channel *base, struct cma_event **out, i
     if (*out) {
         TAILQ_REMOVE(&channel->events, *out, entry);
         follow(channel, false);
+        if ((*out)->listener && cma_id_adopt((*out)->id))
+            err = errno;
     }
     cma_unlock();
     return err;
+}
+
+/* As if it had been lost on the way. */
+static int drop_request(struct cma_event *event, int err)
+{
+    struct rdma_cm_id *id = &event->id->base;
+    rdma_ack_cm_event(&event->base);
+    rdma_destroy_id(id);
+    return cma_fail(err, "the request has no id: no memory, or no descriptor");
 }
 
 /* A thread that comes when its channel has just gone is a moment too late to be one that waits there for
@@ -251,6 +267,8 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **ou
         int fd = -1, state = verbs_hold();
         int err = take_first(base, &event, &fd);
         verbs_let(state);
+        if (event && err)
+            return drop_request(event, err);
         if (event)
             break;
         if (err)

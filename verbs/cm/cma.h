@@ -47,14 +47,21 @@ struct cma_channel {
 struct cma_group {
     struct nornic_addr addr;
     void *context;
-    bool is_attached; /* the id's queue pair */
+    bool is_attached;  /* the id's queue pair */
+    bool is_send_only; /* it is never attached */
     LIST_ENTRY(cma_group) entry;
+};
+
+enum cma_option {
+    CMA_ONE_FAMILY = 1, /* RDMA_OPTION_ID_AFONLY */
 };
 
 struct cma_id {
     struct rdma_cm_id base;
     const struct cma_device *device;                 /* NULL: not bound to one */
+    const struct cma_device *bound_device;           /* the one of rdma_bind_addr(); NULL: none */
     struct nornic_cm_id *nornic;                     /* what connects; NULL before there is a device */
+    struct nornic_cm_id *resting[CMA_DEVICES_MAX];   /* of devices that resolving has tried before */
     struct nornic_cm_id *listeners[CMA_DEVICES_MAX]; /* of one that listens */
     unsigned num_listeners;
     unsigned forks; /* cma_forks() when it got its device, or began to listen */
@@ -64,6 +71,10 @@ struct cma_id {
     bool has_made_srq_cq;
     bool has_tos, has_ack_timeout; /* rdma_set_option(): of the connection that will be made */
     uint8_t tos, ack_timeout;
+    uint8_t options; /* enum cma_option */
+    /* Under the lock, of a request that the program has not taken: its listener. Such an id has no channel, and
+     * what comes about it waits in that of the listener. NULL: the program has it. */
+    struct cma_id *waits_for;
     /* What it is bound to; under the lock: verbs/cm/ports.c. */
     struct nornic_addr bound_addr;
     uint16_t bound_port; /* that it listens to or connects from; 0: it is not bound */
@@ -100,14 +111,29 @@ static inline struct cma_id *cma_id_of(struct rdma_cm_id *id)
 /* Opens all devices, once. How many there are, with *out at the first; 0: none, with errno. */
 unsigned cma_devices(const struct cma_device **out);
 
-/* The device that has an address, by whatever GID; NULL: none. */
-const struct cma_device *cma_device_of(const struct nornic_addr *addr);
+/* The device that has an address, by whatever GID; on the interface `ifindex`, or with 0 on any. NULL: none. */
+const struct cma_device *cma_device_of(const struct nornic_addr *addr, unsigned ifindex);
+/* Finds the device with an address on an interface; `own` is its link-local one there, where it has any. NULL:
+ * none. */
+const struct cma_device *cma_device_on(unsigned ifindex, struct nornic_addr *own);
+/* Whether a device has an address on an interface; as above. */
+bool cma_device_is_on(const struct cma_device *device, unsigned ifindex, struct nornic_addr *own);
+/* The interface of a device's address; 0: it has no such address, or is on no interface. */
+unsigned cma_ifindex_of(const struct cma_device *device, const struct nornic_addr *addr);
 
 /* The XRC domain of a device for ids whose program brings none. NULL: no memory, with errno. */
 struct ibv_xrcd *cma_xrcd(const struct cma_device *device);
 
 /* A connection manager's id of a device for `id`, of its port space and type. 0 or an errno value. */
 int cma_make(struct cma_id *id, const struct cma_device *device, struct nornic_cm_id **out);
+/* Makes that of the device that the id is bound to `id->nornic`, where it has none. 0, EINVAL (it is bound to
+ * none) or another errno value. */
+int cma_need_nornic(struct cma_id *id);
+/* Whether `id->nornic` is there and has begun something: resolving an address at least. Resolving that has
+ * failed leaves an id that has begun nothing. */
+bool cma_is_in_use(const struct cma_id *id);
+/* Puts `id->nornic` aside, which has begun nothing, for when its device is tried again. */
+void cma_rest(struct cma_id *id);
 
 /* --- verbs/cm/lock.c --- */
 
@@ -173,11 +199,20 @@ void cma_port_give_back(struct cma_id *id);
 struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
                           enum ibv_qp_type qp_type);
 
+/* The id of a request that came to `listener`, and that its program has not taken yet. NULL: no memory. */
+struct cma_id *cma_id_of_request(const struct cma_device *device, struct cma_id *listener,
+                                 struct nornic_cm_id *nornic);
+/* The program takes the request: its id gets what the listener has now, as in librdmacm: channel, context and
+ * protection domain. Under the lock. 0, or -1 with errno. */
+int cma_id_adopt(struct cma_id *id);
+
 /* Its device from now on. */
 void cma_id_bind(struct cma_id *id, const struct cma_device *device);
 
 /* --- verbs/cm/ends.c --- */
 
+/* The interface that a sockaddr names by its scope id; 0: none, or its address is not link-local. */
+unsigned cma_scope_of(const struct sockaddr *addr);
 /* The address and port of a sockaddr. False: neither IPv4 nor IPv6, or NULL. */
 bool cma_addr_of(const struct sockaddr *from, struct nornic_addr *addr, uint16_t *port);
 /* The way back, into at least a sockaddr_in6. */

@@ -38,18 +38,20 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
     unsigned room = backlog > 0 ? (unsigned)backlog : CMA_BACKLOG;
     unsigned count = cma_devices(&list);
     bool is_bound = cma_addr_of(&base->route.addr.src_addr, &addr, &port);
-    bool is_named = is_bound && !cma_is_any(&addr) && cma_device_of(&addr);
-    /* Who is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family). */
-    bool is_v4 = is_bound && nornic_addr_is_v4_any(&addr);
+    bool is_named = is_bound && !cma_is_any(&addr) && cma_device_of(&addr, 0);
+    /* An id that is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family), and
+     * with RDMA_OPTION_ID_AFONLY one that is bound to :: leaves IPv4. */
+    bool is_family = is_bound && (nornic_addr_is_v4_any(&addr) ||
+                                  (nornic_addr_is_zero(&addr) && (id->options & CMA_ONE_FAMILY)));
     if (!count || cma_need_own(id))
         return -1;
-    if (id->num_listeners || id->nornic)
+    if (id->num_listeners || cma_is_in_use(id))
         return cma_fail(EINVAL, "the id is in use");
     int err = cma_port_own(id);
     if (id->device && !err)
-        err = listen_on(id, id->device, is_named || is_v4 ? &addr : NULL, &port, room);
+        err = listen_on(id, id->device, is_named || is_family ? &addr : NULL, &port, room);
     for (unsigned i = 0; !id->device && i < count && !err; i++)
-        err = listen_on(id, &list[i], is_v4 ? &addr : NULL, &port, room);
+        err = listen_on(id, &list[i], is_family ? &addr : NULL, &port, room);
     if (err) {
         while (id->num_listeners)
             nornic_cm_id_destroy(id->listeners[--id->num_listeners]);
@@ -141,6 +143,21 @@ static struct nornic_conn_param param_of(const struct cma_id *id, const struct r
     return param;
 }
 
+static bool is_depth(uint8_t wanted)
+{
+    return wanted <= NORNIC_MAX_RD_ATOMIC || wanted == RDMA_MAX_RESP_RES;
+}
+
+/* What librdmacm asks of parameters of a connection: that they are there where the id has no queue pair, and
+ * want no more READs than the device has. */
+static bool is_valid(const struct cma_id *id, const struct rdma_conn_param *param)
+{
+    if (id->base.ps == RDMA_PS_UDP)
+        return true;
+    return param ? is_depth(param->responder_resources) && is_depth(param->initiator_depth)
+                 : id->base.qp != NULL;
+}
+
 /* --- the two sides --- */
 
 /* Calls that change the queue pair's state, which the program reads from it. They hold the lock, so that what
@@ -176,6 +193,8 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     struct nornic_qp *qp = base->ps == RDMA_PS_UDP ? NULL : qp_of(id);
     if (cma_need_own(id))
         return -1;
+    if (!is_valid(id, conn_param))
+        return cma_fail(EINVAL, "no parameters, or too many READs at once");
     const bool is_sync = id->is_sync, is_new = id->nornic && cma_meet(id);
     if (id->nornic)
         nornic_cm_id_set_patience(id->nornic, CMA_PATIENCE_NS);
@@ -194,6 +213,8 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
     const struct nornic_conn_param param = param_of(id, conn_param);
     if (cma_need_own(id))
         return -1;
+    if (!is_valid(id, conn_param))
+        return cma_fail(EINVAL, "no parameters, or too many READs at once");
     const bool completes = id->is_sync && base->ps != RDMA_PS_UDP, is_new = id->nornic && cma_meet(id);
     int err = id->nornic ? accept_under_lock(id, &param) : EINVAL;
     if (err) {
@@ -218,7 +239,7 @@ int rdma_reject(struct rdma_cm_id *base, const void *private_data, uint8_t priva
     struct cma_id *id = cma_id_of(base);
     if (cma_need_own(id))
         return -1;
-    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data_len) : EINVAL;
+    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data ? private_data_len : 0) : EINVAL;
     return err ? cma_fail(err, "there is no request to refuse") : 0;
 }
 
@@ -239,13 +260,16 @@ int rdma_disconnect(struct rdma_cm_id *base)
     return is_sync ? cma_complete(id) : 0;
 }
 
-/* The connection manager sees by itself that data has come. */
-int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+/* The connection manager sees by itself that data has come; where it has not, it believes the program. */
+int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
 {
-    (void)id;
-    return event == IBV_EVENT_COMM_EST
-               ? 0
-               : cma_fail(EINVAL, "event %u is none of a connection", (unsigned)event);
+    struct cma_id *id = cma_id_of(base);
+    if (cma_need_own(id))
+        return -1;
+    if (event != IBV_EVENT_COMM_EST)
+        return cma_fail(EINVAL, "event %u is none of a connection", (unsigned)event);
+    int err = id->nornic ? -nornic_cm_id_notify(id->nornic) : EINVAL;
+    return err ? cma_fail(err, "the connection stands already, or none was accepted") : 0;
 }
 
 /* --- programs that change their queue pairs themselves --- */
@@ -257,9 +281,9 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *ma
     uint32_t found_mask = 0;
     if (cma_need_own(id))
         return -1;
-    int err = id->nornic ? -nornic_cm_id_qp_attr(id->nornic, (enum nornic_qp_state)attr->qp_state, &found,
-                                                 &found_mask)
-                         : EINVAL;
+    int err = id->num_listeners ? EINVAL : cma_need_nornic(id);
+    if (!err)
+        err = -nornic_cm_id_qp_attr(id->nornic, (enum nornic_qp_state)attr->qp_state, &found, &found_mask);
     if (err)
         return cma_fail(err, "the attributes for state %u are not known yet", (unsigned)attr->qp_state);
     enum ibv_qp_state to = attr->qp_state;

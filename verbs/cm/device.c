@@ -19,24 +19,6 @@ static struct {
 
 /* --- events --- */
 
-/* A request has an id of its own, which gets the listener's properties. */
-static struct cma_id *adopt(const struct cma_device *device, struct cma_id *listener,
-                            struct nornic_cm_id *nornic)
-{
-    struct cma_id *id = cma_id_new(listener->is_sync ? NULL : listener->base.channel, listener->base.context,
-                                   listener->base.ps, listener->base.qp_type);
-    if (!id)
-        return NULL;
-    id->nornic = nornic;
-    cma_id_bind(id, device);
-    if (listener->base.pd)
-        id->base.pd = listener->base.pd;
-    nornic_cm_id_set_ctx(nornic, id);
-    cma_show_ends(id);
-    cma_show_path(id);
-    return id;
-}
-
 static void refuse(struct nornic_cm_event *event)
 {
     struct nornic_cm_id *id = event->type == NORNIC_CM_EVENT_CONNECT_REQUEST ? event->id : NULL;
@@ -52,7 +34,7 @@ static void take(const struct cma_device *device, struct nornic_cm_event *taken)
     struct cma_id *listener = is_request ? nornic_cm_id_ctx(taken->listen_id) : NULL;
     struct cma_id *id = NULL;
     if (event)
-        id = is_request ? adopt(device, listener, taken->id) : nornic_cm_id_ctx(taken->id);
+        id = is_request ? cma_id_of_request(device, listener, taken->id) : nornic_cm_id_ctx(taken->id);
     if (!id) { /* no memory: as if it had been lost on the way */
         free(event);
         refuse(taken);
@@ -155,16 +137,58 @@ unsigned cma_devices(const struct cma_device **out)
     return devices.count;
 }
 
-const struct cma_device *cma_device_of(const struct nornic_addr *addr)
+/* Finds an address of a device, on an interface or with 0 on any: its index, or -1. */
+static int find_addr(const struct cma_device *device, const struct nornic_addr *addr, unsigned ifindex)
+{
+    struct nornic_addr own;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
+        if (nornic_dev_query_addr(device->nornic, i, &own) == 0 && nornic_addr_equal(&own, addr) &&
+            (!ifindex || nornic_dev_query_ifindex(device->nornic, i) == ifindex))
+            return (int)i;
+    return -1;
+}
+
+const struct cma_device *cma_device_of(const struct nornic_addr *addr, unsigned ifindex)
 {
     const struct cma_device *list;
-    struct nornic_addr own;
     unsigned count = cma_devices(&list);
     for (unsigned d = 0; d < count; d++)
-        for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
-            if (nornic_dev_query_addr(list[d].nornic, i, &own) == 0 && nornic_addr_equal(&own, addr))
-                return &list[d];
+        if (find_addr(&list[d], addr, ifindex) >= 0)
+            return &list[d];
     return NULL;
+}
+
+bool cma_device_is_on(const struct cma_device *device, unsigned ifindex, struct nornic_addr *own)
+{
+    struct nornic_addr addr;
+    bool is_on = false;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        if (nornic_dev_query_addr(device->nornic, i, &addr) != 0 ||
+            nornic_dev_query_ifindex(device->nornic, i) != ifindex)
+            continue;
+        is_on = true;
+        if (nornic_addr_is_link_local(&addr) && !nornic_addr_is_v4(&addr)) {
+            *own = addr;
+            break;
+        }
+    }
+    return is_on;
+}
+
+const struct cma_device *cma_device_on(unsigned ifindex, struct nornic_addr *own)
+{
+    const struct cma_device *list;
+    unsigned count = cma_devices(&list);
+    for (unsigned d = 0; d < count; d++)
+        if (cma_device_is_on(&list[d], ifindex, own))
+            return &list[d];
+    return NULL;
+}
+
+unsigned cma_ifindex_of(const struct cma_device *device, const struct nornic_addr *addr)
+{
+    int index = find_addr(device, addr, 0);
+    return index < 0 ? 0 : nornic_dev_query_ifindex(device->nornic, (unsigned)index);
 }
 
 struct ibv_xrcd *cma_xrcd(const struct cma_device *device)
@@ -192,6 +216,33 @@ int cma_make(struct cma_id *id, const struct cma_device *device, struct nornic_c
     if (err)
         nornic_cm_id_destroy(*out);
     return err;
+}
+
+int cma_need_nornic(struct cma_id *id)
+{
+    if (id->nornic)
+        return 0;
+    if (!id->device)
+        return EINVAL;
+    struct nornic_cm_id **resting = &id->resting[id->device - devices.list];
+    if (!*resting)
+        return cma_make(id, id->device, &id->nornic);
+    id->nornic = *resting;
+    *resting = NULL;
+    return 0;
+}
+
+bool cma_is_in_use(const struct cma_id *id)
+{
+    /* Only one that has begun nothing can still be told its port. */
+    return id->nornic && nornic_cm_id_set_src_port(id->nornic, id->bound_port) != 0;
+}
+
+void cma_rest(struct cma_id *id)
+{
+    if (id->nornic)
+        id->resting[id->device - devices.list] = id->nornic;
+    id->nornic = NULL;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

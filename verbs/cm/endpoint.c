@@ -131,18 +131,33 @@ static int set_up_active(struct cma_id *id, const struct rdma_addrinfo *res, str
     }
     if (!res->ai_connect_len)
         return 0;
+    if (res->ai_connect_len > UINT8_MAX)
+        return cma_fail(EINVAL, "%zu bytes to connect with", (size_t)res->ai_connect_len);
     void *data = malloc(res->ai_connect_len);
     if (!data)
         return cma_fail(ENOMEM, "no memory for an endpoint");
     memcpy(data, res->ai_connect, res->ai_connect_len);
     id->ep_data = data;
-    id->ep_data_bytes = (uint8_t)min_u64(res->ai_connect_len, UINT8_MAX);
+    id->ep_data_bytes = (uint8_t)res->ai_connect_len;
     return 0;
+}
+
+/* Whether a port space has connections, or datagrams, of a type of queue pairs. */
+static bool is_pair(int ps, int type)
+{
+    return (ps == RDMA_PS_TCP && type == IBV_QPT_RC) || (ps == RDMA_PS_UDP && type == IBV_QPT_UD) ||
+           (ps == RDMA_PS_IB &&
+            (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV));
 }
 
 int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
                    struct ibv_qp_init_attr *init)
 {
+    if (!is_pair(res->ai_port_space, res->ai_qp_type))
+        return cma_fail(EINVAL, "queue pairs of type %d in port space 0x%04x", res->ai_qp_type,
+                        (unsigned)res->ai_port_space);
+    if (res->ai_route_len)
+        return cma_fail(ENOSYS, "routes of InfiniBand are not taken: Ethernet has none");
     struct cma_id *id =
         cma_id_new(NULL, NULL, (enum rdma_port_space)res->ai_port_space, (enum ibv_qp_type)res->ai_qp_type);
     if (!id)

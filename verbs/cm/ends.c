@@ -26,6 +26,14 @@ bool cma_addr_of(const struct sockaddr *from, struct nornic_addr *addr, uint16_t
     return false;
 }
 
+unsigned cma_scope_of(const struct sockaddr *addr)
+{
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)addr;
+    const bool is_local = addr && addr->sa_family == AF_INET6 &&
+                          (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&v6->sin6_addr));
+    return is_local ? v6->sin6_scope_id : 0;
+}
+
 void cma_sockaddr_of(const struct nornic_addr *addr, uint16_t port, struct sockaddr *out)
 {
     if (nornic_addr_is_v4(addr)) {
@@ -59,6 +67,14 @@ bool cma_is_any(const struct nornic_addr *addr)
 
 /* --- what the program sees --- */
 
+/* A link-local address says of which interface it is. */
+static void show_scope(struct sockaddr *addr, unsigned ifindex)
+{
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)addr;
+    if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
+        v6->sin6_scope_id = ifindex;
+}
+
 void cma_show_ends(struct cma_id *id)
 {
     struct nornic_cm_endpoints ends;
@@ -72,6 +88,9 @@ void cma_show_ends(struct cma_id *id)
         cma_sockaddr_of(&ends.remote, ends.remote_port, &addr->dst_addr);
         memcpy(addr->addr.ibaddr.dgid.raw, ends.remote.b, sizeof ends.remote.b);
     }
+    const unsigned ifindex = cma_ifindex_of(id->device, &ends.local);
+    show_scope(&addr->src_addr, ifindex);
+    show_scope(&addr->dst_addr, ifindex);
     addr->addr.ibaddr.pkey = htons(NORNIC_PKEY_DEFAULT);
 }
 

@@ -33,8 +33,44 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
     return id;
 }
 
+struct cma_id *cma_id_of_request(const struct cma_device *device, struct cma_id *listener,
+                                 struct nornic_cm_id *nornic)
+{
+    struct cma_id *id = calloc(1, sizeof *id);
+    if (!id)
+        return verbs_fail_null(ENOMEM, "no memory for the id of a request");
+    id->base.ps = listener->base.ps;
+    id->base.qp_type = listener->base.qp_type;
+    id->waits_for = listener;
+    id->nornic = nornic;
+    LIST_INIT(&id->groups);
+    cma_id_bind(id, device);
+    nornic_cm_id_set_ctx(nornic, id);
+    cma_show_ends(id);
+    cma_show_path(id);
+    return id;
+}
+
+int cma_id_adopt(struct cma_id *id)
+{
+    const struct cma_id *listener = id->waits_for;
+    id->base.channel = listener->is_sync ? rdma_create_event_channel() : listener->base.channel;
+    if (!id->base.channel || (!listener->is_sync && cma_channel_get(id->base.channel))) {
+        id->base.channel = NULL;
+        return -1;
+    }
+    id->is_sync = listener->is_sync;
+    id->base.context = listener->base.context;
+    if (listener->base.pd)
+        id->base.pd = listener->base.pd;
+    id->waits_for = NULL;
+    return 0;
+}
+
 void cma_id_bind(struct cma_id *id, const struct cma_device *device)
 {
+    if (id->device && id->base.pd == id->device->pd) /* of one that was tried before */
+        id->base.pd = NULL;
     id->device = device;
     id->forks = cma_forks();
     id->base.verbs = device->verbs;
@@ -46,8 +82,10 @@ void cma_id_bind(struct cma_id *id, const struct cma_device *device)
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
                    enum rdma_port_space ps)
 {
+    if (ps == RDMA_PS_IPOIB)
+        return cma_fail(EPROTONOSUPPORT, "there is no IP over InfiniBand");
     if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IB)
-        return cma_fail(EPROTONOSUPPORT, "there is no port space 0x%04x", (unsigned)ps);
+        return cma_fail(EINVAL, "there is no port space 0x%04x", (unsigned)ps);
     struct cma_id *made = cma_id_new(channel, context, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC);
     if (!made)
         return -1;
@@ -58,6 +96,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 /* One of its own ends with it. */
 static void leave_channel(struct rdma_event_channel *channel, bool is_own)
 {
+    if (!channel) /* of a request that nobody took */
+        return;
     if (is_own) {
         rdma_destroy_event_channel(channel);
         return;
@@ -88,6 +128,9 @@ static void destroy(struct cma_id *id, struct cma_queue *more)
     cma_lock();
     id->is_gone = true;
     cma_pull(id, &mine);
+    for (event = TAILQ_FIRST(&mine); event; event = TAILQ_NEXT(event, entry))
+        if (event->listener == id) /* nothing more is told of it, whose listener goes */
+            event->id->is_gone = true;
     cma_unlock();
     while ((event = TAILQ_FIRST(&mine))) {
         TAILQ_REMOVE(&mine, event, entry);
@@ -99,6 +142,9 @@ static void destroy(struct cma_id *id, struct cma_queue *more)
     }
     if (id->nornic)
         nornic_cm_id_destroy(id->nornic);
+    for (unsigned i = 0; i < CMA_DEVICES_MAX; i++)
+        if (id->resting[i])
+            nornic_cm_id_destroy(id->resting[i]);
     for (unsigned i = 0; i < id->num_listeners; i++)
         nornic_cm_id_destroy(id->listeners[i]);
     cma_port_give_back(id);
@@ -163,6 +209,18 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 
 /* --- options --- */
 
+/* Sets whether an id shares its port, or is of its address's family alone: a listener on :: then leaves IPv4 to
+ * others. 0; or EINVAL: it listens, or more. */
+static int set_flag(struct cma_id *id, int name, bool is_set)
+{
+    if (name == RDMA_OPTION_ID_REUSEADDR)
+        return cma_port_share(id, is_set);
+    if (id->num_listeners || cma_is_in_use(id))
+        return EINVAL;
+    id->options = (uint8_t)(is_set ? id->options | CMA_ONE_FAMILY : id->options & ~CMA_ONE_FAMILY);
+    return 0;
+}
+
 /* One of RDMA_OPTION_ID. 0 or an errno value. */
 static int set_id_option(struct cma_id *id, int name, const void *value, size_t bytes)
 {
@@ -171,8 +229,8 @@ static int set_id_option(struct cma_id *id, int name, const void *value, size_t 
         return ENOSYS;
     if (!value || bytes != (is_flag ? sizeof(int) : sizeof(uint8_t)))
         return EINVAL;
-    if (is_flag) /* each family has its own ports in any case */
-        return name == RDMA_OPTION_ID_REUSEADDR ? cma_port_share(id, *(const int *)value) : 0;
+    if (is_flag)
+        return set_flag(id, name, *(const int *)value != 0);
     const uint8_t number = *(const uint8_t *)value;
     if (name == RDMA_OPTION_ID_TOS) {
         id->tos = number;
@@ -197,14 +255,13 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
     (void)id;
-    return ece && !ece->vendor_id ? 0 : cma_fail(EINVAL, "there is no ECE of a vendor");
+    return cma_fail(EINVAL, "there is no ECE of vendor 0x%x", ece ? ece->vendor_id : 0);
 }
 
 int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-    (void)id;
-    if (!ece)
-        return cma_fail(EINVAL, "no place for the ECE");
+    if (id->qp || !ece)
+        return cma_fail(EINVAL, "no place for the ECE, or the id has a queue pair");
     *ece = (struct ibv_ece){0};
     return 0;
 }

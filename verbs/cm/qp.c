@@ -101,6 +101,12 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
     struct cma_id *id = cma_id_of(base);
     if (base->qp)
         return cma_fail(EINVAL, "the id has a queue pair");
+    if (attr->qp_type != base->qp_type)
+        return cma_fail(EINVAL, "a queue pair of type %u for an id of type %u", (unsigned)attr->qp_type,
+                        (unsigned)base->qp_type);
+    if ((base->recv_cq && attr->recv_cq && base->recv_cq != attr->recv_cq) ||
+        (base->send_cq && attr->send_cq && base->send_cq != attr->send_cq))
+        return cma_fail(EINVAL, "the id has another completion queue");
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
         attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
         attr->pd = base->pd;
@@ -209,8 +215,8 @@ int rdma_create_srq_ex(struct rdma_cm_id *base, struct ibv_srq_init_attr_ex *att
         attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
         attr->pd = base->pd;
     }
-    if (!base->verbs || !attr->pd)
-        return cma_fail(EINVAL, "the id is on no device");
+    if (!base->verbs || !attr->pd || attr->pd->context != base->verbs)
+        return cma_fail(EINVAL, "the id is on no device, or the protection domain is of another one");
     if (is_xrc && complete_xrc(id, attr))
         return -1;
     base->srq = ibv_create_srq_ex(base->verbs, attr);

@@ -289,7 +289,8 @@ static int listen_at(struct host_iw_id *id, const struct nornic_addr *addr, uint
     int err = 0;
     unsigned count = addr ? 1 : iw->addr_count;
     for (unsigned i = 0; i < count && !err; i++)
-        err = host_iw_cm_listen_on(id, addr ? addr : &iw->addrs[i], &port);
+        if (addr || host_iw_is_of_family(id->family, &iw->addrs[i]))
+            err = host_iw_cm_listen_on(id, addr ? addr : &iw->addrs[i], &port);
     if (err) {
         host_iw_cm_stop_listening(id);
         return err;
@@ -303,9 +304,17 @@ static int listen_at(struct host_iw_id *id, const struct nornic_addr *addr, uint
 int host_iw_cm_listen(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
     struct host_iw *iw = id->cm->iw;
+    enum host_iw_family family = !addr                        ? HOST_IW_BOTH_FAMILIES
+                                 : nornic_addr_is_v4_any(addr) ? HOST_IW_IPV4
+                                 : nornic_addr_is_zero(addr)   ? HOST_IW_IPV6
+                                                               : HOST_IW_BOTH_FAMILIES;
+    if (family != HOST_IW_BOTH_FAMILIES)
+        addr = NULL;
     host_dev_lock(iw->dev);
     bool is_valid = id->step == HOST_IW_IDLE && backlog > 0 && (!addr || host_iw_has_addr(iw, addr));
     int err = is_valid ? -EADDRINUSE : -EINVAL;
+    if (is_valid)
+        id->family = family;
     for (unsigned tries = 0; tries < (port ? 1 : PORT_TRIES) && err == -EADDRINUSE; tries++)
         err = listen_at(id, addr, port);
     if (!err) {
@@ -455,4 +464,29 @@ int host_iw_cm_disconnect(struct host_iw_id *id)
     }
     host_dev_unlock(dev);
     return has_stood ? 0 : -EINVAL;
+}
+
+/* --- for programs that move their queue pairs themselves --- */
+
+/* As a kernel's iw_cm: the rights that a peer may have; TCP and MPA bring all else. */
+int host_iw_cm_qp_attr(const struct host_iw_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
+                       uint32_t *mask)
+{
+    host_dev_lock(id->cm->iw->dev);
+    bool is_listening = id->step == HOST_IW_LISTENING;
+    host_dev_unlock(id->cm->iw->dev);
+    if (is_listening || (to != NORNIC_QPS_INIT && to != NORNIC_QPS_RTR && to != NORNIC_QPS_RTS))
+        return -EINVAL;
+    *attr = (struct nornic_qp_attr){
+        .state = to, .port = 1, .access_flags = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ};
+    *mask = NORNIC_QP_PORT | (to == NORNIC_QPS_RTS ? 0 : NORNIC_QP_STATE | NORNIC_QP_ACCESS_FLAGS);
+    return 0;
+}
+
+int host_iw_cm_notify(const struct host_iw_id *id)
+{
+    host_dev_lock(id->cm->iw->dev);
+    bool has_begun = id->step >= HOST_IW_STARTED && id->step != HOST_IW_LISTENING;
+    host_dev_unlock(id->cm->iw->dev);
+    return has_begun ? 0 : -EINVAL;
 }

@@ -50,7 +50,7 @@ int host_iw_cm_resolve_addr(struct host_iw_id *id, const struct nornic_addr *src
                             const struct nornic_addr *dst, uint16_t dst_port, struct nornic_error *why);
 int host_iw_cm_resolve_route(struct host_iw_id *id);
 
-/* A TCP port of `addr`, or with NULL of all addresses that the device has. At most `backlog` Requests are
+/* A TCP port of `addr`, or with NULL of all addresses that the device has, with 0.0.0.0 or :: of a family. At most `backlog` Requests are
  * told of and not answered. 0, -EINVAL, -EADDRINUSE, -EACCES (a port that needs privilege) or another
  * -errno. */
 int host_iw_cm_listen(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
@@ -59,6 +59,10 @@ int host_iw_cm_listen(struct host_iw_id *id, const struct nornic_addr *addr, uin
 int host_iw_cm_connect(struct host_iw_id *id, struct host_iw_qp *qp, const struct nornic_conn_param *param);
 int host_iw_cm_accept(struct host_iw_id *id, struct host_iw_qp *qp, const struct nornic_conn_param *param);
 int host_iw_cm_reject(struct host_iw_id *id, const void *private_data, size_t private_bytes);
+/* As nornic_cm_id_qp_attr() and nornic_cm_id_notify(). */
+int host_iw_cm_qp_attr(const struct host_iw_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
+                       uint32_t *mask);
+int host_iw_cm_notify(const struct host_iw_id *id);
 /* 0 also where the peer, or this side, has ended it already: to answer DISCONNECTED so is fine. */
 int host_iw_cm_disconnect(struct host_iw_id *id);
 

@@ -23,6 +23,14 @@ enum host_iw_step {
     HOST_IW_ENDED
 };
 
+enum host_iw_family { HOST_IW_BOTH_FAMILIES, HOST_IW_IPV4, HOST_IW_IPV6 };
+
+/* Whether an id that listens to addresses of `family` listens to `addr`. */
+static inline bool host_iw_is_of_family(enum host_iw_family family, const struct nornic_addr *addr)
+{
+    return family == HOST_IW_BOTH_FAMILIES || (family == HOST_IW_IPV4) == nornic_addr_is_v4(addr);
+}
+
 /* A socket of an id that listens: one for each address. */
 struct host_iw_listener {
     struct host_iw_fd socket;
@@ -51,7 +59,8 @@ struct host_iw_id {
     uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
     /* of one that listens */
     struct host_iw_listener *listeners;
-    bool follows_addrs; /* at all that the device has, as they come and go */
+    bool follows_addrs; /* at all that the device has, as they come and go, */
+    enum host_iw_family family; /* of these */
     unsigned backlog, unanswered;
     unsigned silent;  /* connections that came and have no whole Request yet */
     bool has_waiting; /* Requests beyond the backlog */

@@ -106,7 +106,7 @@ static void follow_addrs(struct host_iw_id *id)
         else
             stop_first(iw, at);
     for (unsigned i = 0; i < iw->addr_count; i++)
-        if (!listens_at(id, &iw->addrs[i]))
+        if (host_iw_is_of_family(id->family, &iw->addrs[i]) && !listens_at(id, &iw->addrs[i]))
             (void)host_iw_cm_listen_on(id, &iw->addrs[i], &id->ends.local_port);
 }
 

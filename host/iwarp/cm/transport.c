@@ -96,8 +96,7 @@ static int resolve_route(struct host_conn_id *id)
 
 static int listen_at(struct host_conn_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
-    bool is_any = addr && nornic_addr_is_v4_any(addr);
-    return host_iw_cm_listen(id_of(id), is_any ? NULL : addr, port, backlog);
+    return host_iw_cm_listen(id_of(id), addr, port, backlog);
 }
 
 static int connect_to(struct host_conn_id *id, struct rdma_qp *qp, const struct nornic_conn_param *param)
@@ -113,11 +112,12 @@ static int accept_request(struct host_conn_id *id, struct rdma_qp *qp, const str
 static int get_qp_attr(struct host_conn_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                        uint32_t *mask)
 {
-    (void)id;
-    (void)to;
-    (void)attr;
-    (void)mask;
-    return -EOPNOTSUPP;
+    return host_iw_cm_qp_attr(id_of(id), to, attr, mask);
+}
+
+static int notify(struct host_conn_id *id)
+{
+    return host_iw_cm_notify(id_of(id));
 }
 
 static int establish(struct host_conn_id *id)
@@ -208,6 +208,7 @@ const struct host_cm_calls host_cm_calls_iwarp = {
     .accept = accept_request,
     .get_qp_attr = get_qp_attr,
     .establish = establish,
+    .notify = notify,
     .reject = reject,
     .disconnect = disconnect,
     .join_mcast = join_mcast,
