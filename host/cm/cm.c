@@ -100,6 +100,15 @@ static void on_refused(struct host_dev_client *client, const struct nornic_addr 
     roce_cm_refused(cm_of(client)->engine, peer, now_ns);
 }
 
+static void visit_counters(const struct host_dev_client *client,
+                           void (*visit)(void *ctx, const char *name, uint64_t value), void *ctx)
+{
+    const struct roce_cm_counters *counters = roce_cm_counters(cm_of(client)->engine);
+#define VISIT_CM_COUNTER_(name, words) visit(ctx, "cm_" #name, counters->name);
+    ROCE_CM_COUNTERS(VISIT_CM_COUNTER_)
+#undef VISIT_CM_COUNTER_
+}
+
 static const struct host_dev_client_ops client_ops = {
     .round = on_round,
     .deadline_ns = get_deadline_ns,
@@ -108,6 +117,7 @@ static const struct host_dev_client_ops client_ops = {
     .gid_changed = on_gid_changed,
     .refused = on_refused,
     .removed = on_removed,
+    .visit_counters = visit_counters,
 };
 
 /* --- opening and closing --- */

@@ -8,6 +8,17 @@
 
 #define PORT_TRIES 16 /* ports to draw until one is free in all processes */
 
+/* Sends what the engine has to say, under the device's lock. Of many calls between two rounds none fills QP 1:
+ * that takes what has come as well, and makes room. */
+static void send_messages(struct host_cm *cm)
+{
+    host_dev_send(cm->dev);
+    if (!roce_cm_is_crowded(cm->engine))
+        return;
+    (void)roce_cm_progress(cm->engine, host_now_ns());
+    host_dev_send(cm->dev);
+}
+
 /* --- life --- */
 
 int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ctx, struct host_cm_id **out)
@@ -53,8 +64,8 @@ void host_cm_destroy_id(struct host_cm_id *id)
     host_ack_close(&cm->events, &id->subject);
     host_dev_lock(cm->dev);
     destroy(id);
+    send_messages(cm);
     host_cm_take_over(cm);
-    host_dev_send(cm->dev);
     host_dev_unlock(cm->dev);
 }
 
@@ -89,7 +100,7 @@ static int end(const struct host_cm_id *id, int err)
 static int end_and_send(const struct host_cm_id *id, int err)
 {
     if (!err)
-        host_dev_send(id->cm->dev);
+        send_messages(id->cm);
     return end(id, err);
 }
 

@@ -61,6 +61,8 @@ static void visit_counters(const struct host_dev *dev, host_visit_counter *visit
     NET_PORT_COUNTERS(VISIT_PORT_COUNTER_)
 #undef VISIT_PORT_COUNTER_
     visit(ctx, "memory_faults", rdma_domain_faults(roce_dev_domain(dev->engine)));
+    if (dev->client && dev->client->ops->visit_counters)
+        dev->client->ops->visit_counters(dev->client, visit, ctx);
 }
 
 static int set_port(struct host_dev *dev, bool is_up)

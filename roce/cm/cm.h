@@ -85,6 +85,8 @@ void roce_cm_refused(struct roce_cm *cm, const struct nornic_addr *peer, uint64_
 /* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress
  * until there are none (a DREQ or DREP whose peer would repeat its own for a minute). */
 bool roce_cm_is_sending(const struct roce_cm *cm);
+/* QP 1 has half of its messages on their way, or more: time for a roce_cm_progress(). */
+bool roce_cm_is_crowded(const struct roce_cm *cm);
 
 /* With a wire of the caller's: takes one datagram that was addressed to QP 1. `path` leads back to its
  * sender (ROCE-CM-3). Both borrowed. */
@@ -108,7 +110,7 @@ void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const ui
     C(drop_backlog, "requests over the backlog of a listener")        \
     C(drop_no_id, "requests over the limit of ids, or of memory")     \
     C(stale, "connections that the peer has forgotten")               \
-    C(tx_dropped, "messages that QP 1 could not send")
+    C(tx_dropped, "messages that QP 1 could not send, or has no memory for")
 
 /* Lives as long as the CM. Messages by attribute id, from ROCE_CM_ATTR_FIRST; a received one counts once its
  * envelope is good. */

@@ -8,6 +8,21 @@
 #define RECV_BYTES (NORNIC_L3_AREA_BYTES + ROCE_MAD_BYTES)
 #define GSI_QKEY   0x80010000u /* ROCE-GSI-1 */
 #define POLL_BURST 16
+/* Datagrams that wait for a slot: several for each id that there may be. */
+#define WAITING_MAX 65536
+
+/* Nothing limits what is sent to a QP 1 but the limit of the receiver: nornic's takes 512 in a window of this
+ * length (NET_STEER_LIMIT), and this carrier sends half of that. So the receiver's windows, which begin at
+ * another time, take all. */
+#define SHARE     256
+#define WINDOW_NS (UINT64_C(1) << 24)
+
+/* A datagram that found no slot, or whose window has had its share. */
+struct waiting {
+    struct waiting *next;
+    struct roce_cm_path path;
+    uint8_t mad[ROCE_MAD_BYTES];
+};
 
 /* Receives have their slot as wr_id, sends SLOTS more. */
 struct roce_cm_gsi {
@@ -19,6 +34,11 @@ struct roce_cm_gsi {
     struct roce_qp *qp;
     struct nornic_ah *ah[SLOTS]; /* of a send on its way; NULL: free */
     unsigned next_slot;
+    unsigned busy; /* sends on their way */
+    struct waiting *waiting, **waiting_last; /* in the order of their sending */
+    unsigned waiting_count;
+    uint64_t window_ns;   /* when the window began, */
+    unsigned window_sent; /* and what has been sent in it */
     uint64_t *dropped; /* a counter of the CM */
     struct {
         uint8_t recv[SLOTS][RECV_BYTES];
@@ -75,6 +95,7 @@ int roce_cm_gsi_create(struct roce_dev *dev, const struct rdma_mem *mem, uint64_
     gsi->mem = *mem;
     gsi->dev = dev;
     gsi->dropped = dropped;
+    gsi->waiting_last = &gsi->waiting;
     int err = create_objects(gsi);
     if (!err)
         err = start(gsi, 0);
@@ -94,6 +115,10 @@ void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi)
     for (unsigned slot = 0; slot < SLOTS; slot++)
         if (gsi->ah[slot])
             roce_ah_destroy(gsi->ah[slot]);
+    for (struct waiting *next, *w = gsi->waiting; w; w = next) {
+        next = w->next;
+        mem.free(mem.ctx, w);
+    }
     if (gsi->mr)
         rdma_mr_dereg(gsi->mr);
     if (gsi->cq)
@@ -103,13 +128,11 @@ void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi)
     mem.free(mem.ctx, gsi);
 }
 
-/* Sends complete in order, so that the next slot is free unless all are taken. */
-void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns)
+/* Sends complete in order, so that the next slot is free unless all are taken: this one is. */
+static void send_now(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, const uint8_t *mad)
 {
-    struct roce_cm_gsi *gsi = ctx;
     unsigned slot = gsi->next_slot;
-    (void)now_ns;
-    if (gsi->ah[slot] || roce_ah_create(gsi->dev, gsi->pd, &path->av, &gsi->ah[slot]) != 0) {
+    if (roce_ah_create(gsi->dev, gsi->pd, &path->av, &gsi->ah[slot]) != 0) {
         (*gsi->dropped)++;
         return;
     }
@@ -133,11 +156,71 @@ void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t 
         return;
     }
     gsi->next_slot = (slot + 1) % SLOTS;
+    gsi->busy++;
+    gsi->window_sent++;
+}
+
+/* Whether a datagram may leave now. */
+static bool has_room(struct roce_cm_gsi *gsi, uint64_t now_ns)
+{
+    if (now_ns - gsi->window_ns >= WINDOW_NS) {
+        gsi->window_ns = now_ns;
+        gsi->window_sent = 0;
+    }
+    return gsi->window_sent < SHARE && !gsi->ah[gsi->next_slot];
+}
+
+/* Keeps a datagram until a slot is free. */
+static void keep(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, const uint8_t *mad)
+{
+    struct waiting *w =
+        gsi->waiting_count < WAITING_MAX ? gsi->mem.alloc(gsi->mem.ctx, sizeof *w) : NULL;
+    if (!w) {
+        (*gsi->dropped)++;
+        return;
+    }
+    w->path = *path;
+    memcpy(w->mad, mad, ROCE_MAD_BYTES);
+    *gsi->waiting_last = w;
+    gsi->waiting_last = &w->next;
+    gsi->waiting_count++;
+}
+
+static void send_waiting(struct roce_cm_gsi *gsi, uint64_t now_ns)
+{
+    struct waiting *w;
+    while ((w = gsi->waiting) && has_room(gsi, now_ns)) {
+        gsi->waiting = w->next;
+        gsi->waiting_count--;
+        if (!gsi->waiting)
+            gsi->waiting_last = &gsi->waiting;
+        send_now(gsi, &w->path, w->mad);
+        gsi->mem.free(gsi->mem.ctx, w);
+    }
+}
+
+void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns)
+{
+    struct roce_cm_gsi *gsi = ctx;
+    if (gsi->waiting || !has_room(gsi, now_ns))
+        keep(gsi, path, mad);
+    else
+        send_now(gsi, path, mad);
 }
 
 bool roce_cm_gsi_is_sending(const struct roce_cm_gsi *gsi)
 {
-    return gsi->ah[(gsi->next_slot + SLOTS - 1) % SLOTS] != NULL; /* the last: sends complete in order */
+    return gsi->busy > 0 || gsi->waiting;
+}
+
+uint64_t roce_cm_gsi_deadline_ns(const struct roce_cm_gsi *gsi)
+{
+    return gsi->waiting && gsi->window_sent >= SHARE ? gsi->window_ns + WINDOW_NS : NET_TIME_NONE;
+}
+
+bool roce_cm_gsi_is_crowded(const struct roce_cm_gsi *gsi)
+{
+    return gsi->busy >= SLOTS / 2;
 }
 
 static void send_done(struct roce_cm_gsi *gsi, const struct nornic_wc *wc)
@@ -146,6 +229,7 @@ static void send_done(struct roce_cm_gsi *gsi, const struct nornic_wc *wc)
     *gsi->dropped += wc->status != NORNIC_WC_SUCCESS;
     roce_ah_destroy(gsi->ah[slot]);
     gsi->ah[slot] = NULL;
+    gsi->busy--;
 }
 
 static void recv_done(struct roce_cm_gsi *gsi, struct roce_cm *cm, const struct nornic_wc *wc,
@@ -181,4 +265,5 @@ void roce_cm_gsi_poll(struct roce_cm_gsi *gsi, struct roce_cm *cm, uint64_t now_
                 send_done(gsi, &wc[i]);
         }
     revive(gsi, now_ns);
+    send_waiting(gsi, now_ns);
 }

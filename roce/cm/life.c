@@ -160,9 +160,15 @@ bool roce_cm_is_sending(const struct roce_cm *cm)
     return cm->gsi && roce_cm_gsi_is_sending(cm->gsi);
 }
 
+bool roce_cm_is_crowded(const struct roce_cm *cm)
+{
+    return cm->gsi && roce_cm_gsi_is_crowded(cm->gsi);
+}
+
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm)
 {
-    return rdma_timers_next_ns(&cm->timers);
+    const uint64_t timer_ns = rdma_timers_next_ns(&cm->timers);
+    return cm->gsi ? min_u64(timer_ns, roce_cm_gsi_deadline_ns(cm->gsi)) : timer_ns;
 }
 
 const struct roce_cm_counters *roce_cm_counters(const struct roce_cm *cm)
