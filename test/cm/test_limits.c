@@ -378,7 +378,7 @@ Test(limits, calls_in_the_wrong_state_change_nothing)
         cr_expect_eq(roce_cm_accept(ids[i], cm_net_qp(net, 1), NULL, net->now_ns), -EINVAL);
         cr_expect_eq(roce_cm_reject(ids[i], 0, NULL, 0, net->now_ns), -EINVAL);
         cr_expect_eq(roce_cm_establish(ids[i], NULL, 0, net->now_ns), -EINVAL);
-        cr_expect_eq(roce_cm_notify_established(ids[i], net->now_ns), -EINVAL);
+        cr_expect_eq(roce_cm_notify_established(ids[i], net->now_ns), i ? -EISCONN : -EINVAL);
         cr_expect_eq(roce_cm_mra(ids[i], 20, NULL, 0, net->now_ns), -EINVAL);
         cr_expect_eq(roce_cm_listen(ids[i], NULL, 0, 1), -EINVAL);
     }

@@ -143,7 +143,8 @@ Test(cm_xrc, an_srq_keeps_its_completion_queue)
                                     .cap = {.max_send_wr = 4, .max_send_sge = 1}};
     struct rdma_cm_id *id;
     inet_pton(AF_INET, HOST, &addr.sin_addr);
-    cr_assert_eq(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), 0);
+    cr_assert_eq(rdma_create_id(NULL, &id, NULL, RDMA_PS_IB), 0);
+    id->qp_type = IBV_QPT_XRC_SEND;
     cr_assert_eq(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
     cr_assert_eq(rdma_create_srq_ex(id, &srq), 0);
     struct ibv_cq *cq = id->recv_cq;
