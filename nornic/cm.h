@@ -139,8 +139,8 @@ int nornic_cm_id_resolve_route(struct nornic_cm_id *id);
 
 /* Takes requests for `port` (0: a free one; nornic_cm_id_endpoints() says which) of `addr`; with 0.0.0.0 of
  * all IPv4 addresses of the device, with :: of all IPv6 addresses, and with NULL of all, but for those that
- * another id listens to by name or family. At most `backlog` requests wait for an answer; more are dropped, so that
- * their senders try again. 0, -EINVAL or -EADDRINUSE. */
+ * another id listens to by name or family. At most `backlog` requests wait for an answer; more are dropped,
+ * so that their senders try again. 0, -EINVAL or -EADDRINUSE. */
 int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr, uint16_t port,
                         unsigned backlog);
 
@@ -168,9 +168,9 @@ int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const str
 
 /* For a program that moves its queue pair itself: connect or accept with `qp` NULL and its number in
  * param->qp_num. The attributes, and which of them count, that take it to INIT, RTR or RTS: what the CM
- * itself would use. 0, or -EINVAL where they are not known yet: those of INIT are known from the start, those of
- * RTR and RTS from CONNECT_REQUEST or CONNECT_RESPONSE on. Over iWARP, whose queue pairs have no such states,
- * INIT and RTR have the access rights and the port, RTS the port. */
+ * itself would use. 0, or -EINVAL where they are not known yet: those of INIT are known from the start,
+ * those of RTR and RTS from CONNECT_REQUEST or CONNECT_RESPONSE on. Over iWARP, whose queue pairs have no
+ * such states, INIT and RTR have the access rights and the port, RTS the port. */
 int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                          uint32_t *mask);
 
@@ -178,8 +178,8 @@ int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struc
  * RTS: the connection stands. 0 or -EINVAL. */
 int nornic_cm_id_establish(struct nornic_cm_id *id);
 
-/* Reports IBV_EVENT_COMM_EST: the queue pair of an accepted request has received, so that the connection stands
- * although the peer's confirmation is missing. 0; -EISCONN: it stands already; or -EINVAL: nothing was
+/* Reports IBV_EVENT_COMM_EST: the queue pair of an accepted request has received, so that the connection
+ * stands although the peer's confirmation is missing. 0; -EISCONN: it stands already; or -EINVAL: nothing was
  * accepted. Over iWARP, which needs no report, 0 from connecting or the request on. */
 int nornic_cm_id_notify(struct nornic_cm_id *id);
 

@@ -162,10 +162,10 @@ struct verbs_qp {
     unsigned access_flags;         /* as set, local rights too */
     struct verbs_builder *builder; /* between wr_start and wr_complete; NULL: made without send operations */
     LIST_ENTRY(verbs_qp) entry;
-    uint64_t serial;         /* it is the process's so-manieth, from 1, where there are faults */
+    uint64_t serial;                /* it is the process's so-manieth, from 1, where there are faults */
     const struct nornic_xrcd *xrcd; /* of an XRC target */
-    struct verbs_qp *origin; /* ibv_open_qp(): whose other name this is */
-    atomic_uint users;       /* such names */
+    struct verbs_qp *origin;        /* ibv_open_qp(): whose other name this is */
+    atomic_uint users;              /* such names */
 };
 
 static inline struct verbs_context_own *verbs_own(struct ibv_context *context)

@@ -34,12 +34,12 @@ struct roce_cm_gsi {
     struct roce_qp *qp;
     struct nornic_ah *ah[SLOTS]; /* of a send on its way; NULL: free */
     unsigned next_slot;
-    unsigned busy; /* sends on their way */
+    unsigned busy;                           /* sends on their way */
     struct waiting *waiting, **waiting_last; /* in the order of their sending */
     unsigned waiting_count;
     uint64_t window_ns;   /* when the window began, */
     unsigned window_sent; /* and what has been sent in it */
-    uint64_t *dropped; /* a counter of the CM */
+    uint64_t *dropped;    /* a counter of the CM */
     struct {
         uint8_t recv[SLOTS][RECV_BYTES];
         uint8_t send[SLOTS][ROCE_MAD_BYTES];
@@ -173,8 +173,7 @@ static bool has_room(struct roce_cm_gsi *gsi, uint64_t now_ns)
 /* Keeps a datagram until a slot is free. */
 static void keep(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, const uint8_t *mad)
 {
-    struct waiting *w =
-        gsi->waiting_count < WAITING_MAX ? gsi->mem.alloc(gsi->mem.ctx, sizeof *w) : NULL;
+    struct waiting *w = gsi->waiting_count < WAITING_MAX ? gsi->mem.alloc(gsi->mem.ctx, sizeof *w) : NULL;
     if (!w) {
         (*gsi->dropped)++;
         return;

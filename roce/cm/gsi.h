@@ -18,8 +18,8 @@ void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi);
 /* When datagrams that wait may leave; NET_TIME_NONE: none waits for its time. */
 uint64_t roce_cm_gsi_deadline_ns(const struct roce_cm_gsi *gsi);
 
-/* At least half of the datagrams that may be on their way at once are: to poll the carrier soon makes room, also
- * for what comes in, of which a device that sends to itself has as much. */
+/* At least half of the datagrams that may be on their way at once are: to poll the carrier soon makes room,
+ * also for what comes in, of which a device that sends to itself has as much. */
 bool roce_cm_gsi_is_crowded(const struct roce_cm_gsi *gsi);
 
 /* The `send` of a roce_cm_wire whose `ctx` is the carrier. */

@@ -223,8 +223,26 @@ static void show(struct cma_event *event)
         id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(verbs_qp_of(id->base.qp)->nornic);
 }
 
-/* *out is the first event, or NULL, and *fd then where to wait for one. 0; EBADF: the channel is none any more;
- * or why the first, a request, cannot be taken: then the caller drops it. */
+/* The program takes the request: its id gets what the listener has now, as in librdmacm: channel, context and
+ * protection domain. Under the lock. 0, or -1 with errno. */
+static int adopt(struct cma_id *id)
+{
+    const struct cma_id *listener = id->waits_for;
+    id->base.channel = listener->is_sync ? rdma_create_event_channel() : listener->base.channel;
+    if (!id->base.channel || (!listener->is_sync && cma_channel_get(id->base.channel))) {
+        id->base.channel = NULL;
+        return -1;
+    }
+    id->is_sync = listener->is_sync;
+    id->base.context = listener->base.context;
+    if (listener->base.pd)
+        id->base.pd = listener->base.pd;
+    id->waits_for = NULL;
+    return 0;
+}
+
+/* *out is the first event, or NULL, and *fd then where to wait for one. 0; EBADF: the channel is none any more; or
+ * the errno value of a request that has no memory, or no descriptor, for its id, and stays. */
 static int take_first(struct rdma_event_channel *base, struct cma_event **out, int *fd)
 {
     struct cma_channel *channel = channel_of(base);
@@ -236,23 +254,16 @@ static int take_first(struct rdma_event_channel *base, struct cma_event **out, i
         *fd = base->fd;
         *out = TAILQ_FIRST(&channel->events);
     }
+    if (*out && (*out)->listener && adopt((*out)->id)) {
+        err = errno;
+        *out = NULL;
+    }
     if (*out) {
         TAILQ_REMOVE(&channel->events, *out, entry);
         follow(channel, false);
-        if ((*out)->listener && cma_id_adopt((*out)->id))
-            err = errno;
     }
     cma_unlock();
     return err;
-}
-
-/* As if it had been lost on the way. */
-static int drop_request(struct cma_event *event, int err)
-{
-    struct rdma_cm_id *id = &event->id->base;
-    rdma_ack_cm_event(&event->base);
-    rdma_destroy_id(id);
-    return cma_fail(err, "the request has no id: no memory, or no descriptor");
 }
 
 /* A thread that comes when its channel has just gone is a moment too late to be one that waits there for
@@ -267,13 +278,11 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **ou
         int fd = -1, state = verbs_hold();
         int err = take_first(base, &event, &fd);
         verbs_let(state);
-        if (event && err)
-            return drop_request(event, err);
         if (event)
             break;
-        if (err)
+        if (err == EBADF)
             poll(NULL, 0, LATE_MS);
-        else
+        else if (!err)
             err = verbs_wait(fd);
         if (err) {
             errno = err;

@@ -72,8 +72,8 @@ struct cma_id {
     bool has_tos, has_ack_timeout; /* rdma_set_option(): of the connection that will be made */
     uint8_t tos, ack_timeout;
     uint8_t options; /* enum cma_option */
-    /* Under the lock, of a request that the program has not taken: its listener. Such an id has no channel, and
-     * what comes about it waits in that of the listener. NULL: the program has it. */
+    /* Under the lock, of a request that the program has not taken: its listener. Such an id has no channel,
+     * and what comes about it waits in that of the listener. NULL: the program has it. */
     struct cma_id *waits_for;
     /* What it is bound to; under the lock: verbs/cm/ports.c. */
     struct nornic_addr bound_addr;
@@ -111,15 +111,14 @@ static inline struct cma_id *cma_id_of(struct rdma_cm_id *id)
 /* Opens all devices, once. How many there are, with *out at the first; 0: none, with errno. */
 unsigned cma_devices(const struct cma_device **out);
 
-/* The device that has an address, by whatever GID; on the interface `ifindex`, or with 0 on any. NULL: none. */
-const struct cma_device *cma_device_of(const struct nornic_addr *addr, unsigned ifindex);
-/* Finds the device with an address on an interface; `own` is its link-local one there, where it has any. NULL:
+/* The device that has an address, by whatever GID; on the interface `ifindex`, or with 0 on any. NULL:
  * none. */
+const struct cma_device *cma_device_of(const struct nornic_addr *addr, unsigned ifindex);
+/* Finds the device with an address on an interface; `own` is its link-local one there, where it has any.
+ * NULL: none. */
 const struct cma_device *cma_device_on(unsigned ifindex, struct nornic_addr *own);
 /* Whether a device has an address on an interface; as above. */
 bool cma_device_is_on(const struct cma_device *device, unsigned ifindex, struct nornic_addr *own);
-/* The interface of a device's address; 0: it has no such address, or is on no interface. */
-unsigned cma_ifindex_of(const struct cma_device *device, const struct nornic_addr *addr);
 
 /* The XRC domain of a device for ids whose program brings none. NULL: no memory, with errno. */
 struct ibv_xrcd *cma_xrcd(const struct cma_device *device);
@@ -129,9 +128,6 @@ int cma_make(struct cma_id *id, const struct cma_device *device, struct nornic_c
 /* Makes that of the device that the id is bound to `id->nornic`, where it has none. 0, EINVAL (it is bound to
  * none) or another errno value. */
 int cma_need_nornic(struct cma_id *id);
-/* Whether `id->nornic` is there and has begun something: resolving an address at least. Resolving that has
- * failed leaves an id that has begun nothing. */
-bool cma_is_in_use(const struct cma_id *id);
 /* Puts `id->nornic` aside, which has begun nothing, for when its device is tried again. */
 void cma_rest(struct cma_id *id);
 
@@ -202,10 +198,9 @@ struct cma_id *cma_id_new(struct rdma_event_channel *channel, void *context, enu
 /* The id of a request that came to `listener`, and that its program has not taken yet. NULL: no memory. */
 struct cma_id *cma_id_of_request(const struct cma_device *device, struct cma_id *listener,
                                  struct nornic_cm_id *nornic);
-/* The program takes the request: its id gets what the listener has now, as in librdmacm: channel, context and
- * protection domain. Under the lock. 0, or -1 with errno. */
-int cma_id_adopt(struct cma_id *id);
-
+/* Whether `id->nornic` is there and has begun something: resolving an address at least. Resolving that has
+ * failed leaves an id that has begun nothing. */
+bool cma_is_in_use(const struct cma_id *id);
 /* Its device from now on. */
 void cma_id_bind(struct cma_id *id, const struct cma_device *device);
 
@@ -220,6 +215,8 @@ void cma_sockaddr_of(const struct nornic_addr *addr, uint16_t port, struct socka
 socklen_t cma_sockaddr_bytes(const struct sockaddr *addr);
 /* Changes its port. Whatever is not IPv6 is IPv4. */
 void cma_sockaddr_set_port(struct sockaddr *addr, uint16_t port);
+/* Finds an address of a device, on the interface `ifindex` or with 0 on any: its index, or -1. */
+int cma_find_addr(const struct cma_device *device, const struct nornic_addr *addr, unsigned ifindex);
 /* 0.0.0.0 or :: */
 bool cma_is_any(const struct nornic_addr *addr);
 /* Writes what the id's ends are now into its route. */

@@ -39,8 +39,8 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
     unsigned count = cma_devices(&list);
     bool is_bound = cma_addr_of(&base->route.addr.src_addr, &addr, &port);
     bool is_named = is_bound && !cma_is_any(&addr) && cma_device_of(&addr, 0);
-    /* An id that is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family), and
-     * with RDMA_OPTION_ID_AFONLY one that is bound to :: leaves IPv4. */
+    /* An id that is bound to 0.0.0.0 leaves IPv6 to others (tgtd listens on the same port for each family),
+     * and with RDMA_OPTION_ID_AFONLY one that is bound to :: leaves IPv4. */
     bool is_family = is_bound && (nornic_addr_is_v4_any(&addr) ||
                                   (nornic_addr_is_zero(&addr) && (id->options & CMA_ONE_FAMILY)));
     if (!count || cma_need_own(id))
@@ -239,7 +239,8 @@ int rdma_reject(struct rdma_cm_id *base, const void *private_data, uint8_t priva
     struct cma_id *id = cma_id_of(base);
     if (cma_need_own(id))
         return -1;
-    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data ? private_data_len : 0) : EINVAL;
+    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data ? private_data_len : 0)
+                         : EINVAL;
     return err ? cma_fail(err, "there is no request to refuse") : 0;
 }
 

@@ -137,23 +137,12 @@ unsigned cma_devices(const struct cma_device **out)
     return devices.count;
 }
 
-/* Finds an address of a device, on an interface or with 0 on any: its index, or -1. */
-static int find_addr(const struct cma_device *device, const struct nornic_addr *addr, unsigned ifindex)
-{
-    struct nornic_addr own;
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
-        if (nornic_dev_query_addr(device->nornic, i, &own) == 0 && nornic_addr_equal(&own, addr) &&
-            (!ifindex || nornic_dev_query_ifindex(device->nornic, i) == ifindex))
-            return (int)i;
-    return -1;
-}
-
 const struct cma_device *cma_device_of(const struct nornic_addr *addr, unsigned ifindex)
 {
     const struct cma_device *list;
     unsigned count = cma_devices(&list);
     for (unsigned d = 0; d < count; d++)
-        if (find_addr(&list[d], addr, ifindex) >= 0)
+        if (cma_find_addr(&list[d], addr, ifindex) >= 0)
             return &list[d];
     return NULL;
 }
@@ -183,12 +172,6 @@ const struct cma_device *cma_device_on(unsigned ifindex, struct nornic_addr *own
         if (cma_device_is_on(&list[d], ifindex, own))
             return &list[d];
     return NULL;
-}
-
-unsigned cma_ifindex_of(const struct cma_device *device, const struct nornic_addr *addr)
-{
-    int index = find_addr(device, addr, 0);
-    return index < 0 ? 0 : nornic_dev_query_ifindex(device->nornic, (unsigned)index);
 }
 
 struct ibv_xrcd *cma_xrcd(const struct cma_device *device)
@@ -230,12 +213,6 @@ int cma_need_nornic(struct cma_id *id)
     id->nornic = *resting;
     *resting = NULL;
     return 0;
-}
-
-bool cma_is_in_use(const struct cma_id *id)
-{
-    /* Only one that has begun nothing can still be told its port. */
-    return id->nornic && nornic_cm_id_set_src_port(id->nornic, id->bound_port) != 0;
 }
 
 void cma_rest(struct cma_id *id)

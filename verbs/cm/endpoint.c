@@ -146,8 +146,7 @@ static int set_up_active(struct cma_id *id, const struct rdma_addrinfo *res, str
 static bool is_pair(int ps, int type)
 {
     return (ps == RDMA_PS_TCP && type == IBV_QPT_RC) || (ps == RDMA_PS_UDP && type == IBV_QPT_UD) ||
-           (ps == RDMA_PS_IB &&
-            (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV));
+           (ps == RDMA_PS_IB && (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV));
 }
 
 int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,

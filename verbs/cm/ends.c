@@ -67,6 +67,22 @@ bool cma_is_any(const struct nornic_addr *addr)
 
 /* --- what the program sees --- */
 
+int cma_find_addr(const struct cma_device *device, const struct nornic_addr *addr, unsigned ifindex)
+{
+    struct nornic_addr own;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
+        if (nornic_dev_query_addr(device->nornic, i, &own) == 0 && nornic_addr_equal(&own, addr) &&
+            (!ifindex || nornic_dev_query_ifindex(device->nornic, i) == ifindex))
+            return (int)i;
+    return -1;
+}
+
+static unsigned ifindex_of(const struct cma_device *device, const struct nornic_addr *addr)
+{
+    int index = cma_find_addr(device, addr, 0);
+    return index < 0 ? 0 : nornic_dev_query_ifindex(device->nornic, (unsigned)index);
+}
+
 /* A link-local address says of which interface it is. */
 static void show_scope(struct sockaddr *addr, unsigned ifindex)
 {
@@ -88,7 +104,7 @@ void cma_show_ends(struct cma_id *id)
         cma_sockaddr_of(&ends.remote, ends.remote_port, &addr->dst_addr);
         memcpy(addr->addr.ibaddr.dgid.raw, ends.remote.b, sizeof ends.remote.b);
     }
-    const unsigned ifindex = cma_ifindex_of(id->device, &ends.local);
+    const unsigned ifindex = ifindex_of(id->device, &ends.local);
     show_scope(&addr->src_addr, ifindex);
     show_scope(&addr->dst_addr, ifindex);
     addr->addr.ibaddr.pkey = htons(NORNIC_PKEY_DEFAULT);

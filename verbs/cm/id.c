@@ -51,22 +51,6 @@ struct cma_id *cma_id_of_request(const struct cma_device *device, struct cma_id 
     return id;
 }
 
-int cma_id_adopt(struct cma_id *id)
-{
-    const struct cma_id *listener = id->waits_for;
-    id->base.channel = listener->is_sync ? rdma_create_event_channel() : listener->base.channel;
-    if (!id->base.channel || (!listener->is_sync && cma_channel_get(id->base.channel))) {
-        id->base.channel = NULL;
-        return -1;
-    }
-    id->is_sync = listener->is_sync;
-    id->base.context = listener->base.context;
-    if (listener->base.pd)
-        id->base.pd = listener->base.pd;
-    id->waits_for = NULL;
-    return 0;
-}
-
 void cma_id_bind(struct cma_id *id, const struct cma_device *device)
 {
     if (id->device && id->base.pd == id->device->pd) /* of one that was tried before */
@@ -77,6 +61,12 @@ void cma_id_bind(struct cma_id *id, const struct cma_device *device)
     id->base.port_num = VERBS_PORT_NUM;
     if (!id->base.pd)
         id->base.pd = device->pd;
+}
+
+bool cma_is_in_use(const struct cma_id *id)
+{
+    /* Only one that has begun nothing can still be told its port. */
+    return id->nornic && nornic_cm_id_set_src_port(id->nornic, id->bound_port) != 0;
 }
 
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
@@ -209,8 +199,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 
 /* --- options --- */
 
-/* Sets whether an id shares its port, or is of its address's family alone: a listener on :: then leaves IPv4 to
- * others. 0; or EINVAL: it listens, or more. */
+/* Sets whether an id shares its port, or is of its address's family alone: a listener on :: then leaves
+ * IPv4 to others. 0; or EINVAL: it listens, or more. */
 static int set_flag(struct cma_id *id, int name, bool is_set)
 {
     if (name == RDMA_OPTION_ID_REUSEADDR)

@@ -79,7 +79,8 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex
     if (attr->comp_mask != needed || attr->join_flags > RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
         return cma_fail(EINVAL, "join_multicast_ex: comp_mask 0x%x, flags %u", attr->comp_mask,
                         attr->join_flags);
-    return join(cma_id_of(id), attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context);
+    return join(cma_id_of(id), attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+                context);
 }
 
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)

@@ -54,7 +54,8 @@ int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
         .access = info->mw_access_flags & VERBS_WINDOW_RIGHTS,
     };
     if ((info->mw_access_flags & ~(unsigned)VERBS_WINDOW_KNOWN) || (bind->send_flags & ~BIND_FLAGS))
-        return verbs_fail(EINVAL, "bind_mw: access 0x%x, flags 0x%x", info->mw_access_flags, bind->send_flags);
+        return verbs_fail(EINVAL, "bind_mw: access 0x%x, flags 0x%x", info->mw_access_flags,
+                          bind->send_flags);
     if (verbs_pd_of(mw->pd)->nornic != verbs_pd_of(qp->pd)->nornic)
         return verbs_fail(EPERM, "the window and queue pair 0x%06x have different protection domains",
                           qp->qp_num);

@@ -229,7 +229,8 @@ struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 {
     const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     struct verbs_context_own *own = verbs_own(context);
-    if ((attr->comp_mask & ~(uint32_t)IBV_QP_OPEN_ATTR_CONTEXT) != needed || attr->qp_type != IBV_QPT_XRC_RECV)
+    if ((attr->comp_mask & ~(uint32_t)IBV_QP_OPEN_ATTR_CONTEXT) != needed ||
+        attr->qp_type != IBV_QPT_XRC_RECV)
         return verbs_fail_null(EINVAL, "open_qp: comp_mask 0x%x, type %u", attr->comp_mask,
                                (unsigned)attr->qp_type);
     if (verbs_object_need(VERBS_XRCD, attr->xrcd))

@@ -59,8 +59,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
     const bool is_xrc = type == IBV_SRQT_XRC;
     if (type == IBV_SRQT_TM)
         return verbs_fail_null(EOPNOTSUPP, "there is no tag matching");
-    if ((type != IBV_SRQT_BASIC && !is_xrc) || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || (init->comp_mask & ~(uint32_t)known) ||
-        (is_xrc && (init->comp_mask & xrc) != xrc))
+    if ((type != IBV_SRQT_BASIC && !is_xrc) || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) ||
+        (init->comp_mask & ~(uint32_t)known) || (is_xrc && (init->comp_mask & xrc) != xrc))
         return verbs_fail_null(EINVAL, "create_srq_ex: comp_mask 0x%x, type %u", init->comp_mask,
                                (unsigned)init->srq_type);
     if (init->pd && !verbs_object_need(VERBS_PD, init->pd) && init->pd->context != context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* XRC domains. A file makes one domain of all that a context opens with it; other contexts, and other processes,
- * have a domain of their own for the same file. */
+/* XRC domains. A file makes one domain of all that a context opens with it; other contexts, and other
+ * processes, have a domain of their own for the same file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,8 +18,9 @@ static struct verbs_xrcd *find(struct verbs_context_own *own, const struct stat 
     return xrcd;
 }
 
-/* Opens the domain of `file` (NULL: one without a file), or makes it. 0 or an errno value, as kernels have it:
- * EAGAIN (there is none, and O_CREAT is missing), EINVAL (there is one, and O_EXCL). Under the context's lock. */
+/* Opens the domain of `file` (NULL: one without a file), or makes it. 0 or an errno value, as kernels have
+ * it: EAGAIN (there is none, and O_CREAT is missing), EINVAL (there is one, and O_EXCL). Under the
+ * context's lock. */
 static int share_or_make(struct verbs_context_own *own, const struct stat *file, int oflags,
                          struct verbs_xrcd *xrcd)
 {
@@ -70,7 +71,8 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
     return &xrcd->base;
 }
 
-/* Ends a name of a domain, or the domain with its last name. 0 or an errno value. Under the context's lock. */
+/* Ends a name of a domain, or the domain with its last name. 0 or an errno value. Under the context's
+ * lock. */
 static int close_name(struct verbs_xrcd *xrcd)
 {
     if (xrcd->names)

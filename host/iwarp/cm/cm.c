@@ -304,7 +304,7 @@ static int listen_at(struct host_iw_id *id, const struct nornic_addr *addr, uint
 int host_iw_cm_listen(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
     struct host_iw *iw = id->cm->iw;
-    enum host_iw_family family = !addr                        ? HOST_IW_BOTH_FAMILIES
+    enum host_iw_family family = !addr                         ? HOST_IW_BOTH_FAMILIES
                                  : nornic_addr_is_v4_any(addr) ? HOST_IW_IPV4
                                  : nornic_addr_is_zero(addr)   ? HOST_IW_IPV6
                                                                : HOST_IW_BOTH_FAMILIES;

@@ -50,9 +50,9 @@ int host_iw_cm_resolve_addr(struct host_iw_id *id, const struct nornic_addr *src
                             const struct nornic_addr *dst, uint16_t dst_port, struct nornic_error *why);
 int host_iw_cm_resolve_route(struct host_iw_id *id);
 
-/* A TCP port of `addr`, or with NULL of all addresses that the device has, with 0.0.0.0 or :: of a family. At most `backlog` Requests are
- * told of and not answered. 0, -EINVAL, -EADDRINUSE, -EACCES (a port that needs privilege) or another
- * -errno. */
+/* A TCP port of `addr`, or with NULL of all addresses that the device has, with 0.0.0.0 or :: of a family.
+ * At most `backlog` Requests are told of and not answered. 0, -EINVAL, -EADDRINUSE, -EACCES (a port that
+ * needs privilege) or another -errno. */
 int host_iw_cm_listen(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
 
 /* As host_cm_connect() and so on. The queue pair is new. */

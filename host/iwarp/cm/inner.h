@@ -59,7 +59,7 @@ struct host_iw_id {
     uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
     /* of one that listens */
     struct host_iw_listener *listeners;
-    bool follows_addrs; /* at all that the device has, as they come and go, */
+    bool follows_addrs;         /* at all that the device has, as they come and go, */
     enum host_iw_family family; /* of these */
     unsigned backlog, unanswered;
     unsigned silent;  /* connections that came and have no whole Request yet */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of librdmacm beside the trodden path, at the address argv[1]: in a state that forbids them, with arguments
- * that are often forgotten, many at once. A line for each: "ok NAME" or "not ok NAME: what came".
+/* Calls of librdmacm beside the trodden path, at the address argv[1]: in a state that forbids them, with
+ * arguments that are often forgotten, many at once. A line for each: "ok NAME" or "not ok NAME: what came".
  * `cm_edges scope ADDRESS INTERFACE`: which device a link-local address is found on. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -129,7 +129,8 @@ static void test_unresolved(void)
     struct ibv_ece ece = {0};
     row("ece_of_no_vendor", is_refused(rdma_set_local_ece(id, &ece), EINVAL));
     rdma_destroy_id(id);
-    row("unknown_port_space", is_refused(rdma_create_id(clients, &id, NULL, (enum rdma_port_space)7), EINVAL));
+    row("unknown_port_space",
+        is_refused(rdma_create_id(clients, &id, NULL, (enum rdma_port_space)7), EINVAL));
 }
 
 static void test_states(int is_iwarp)
@@ -152,7 +153,8 @@ static void test_states(int is_iwarp)
                    is_refused(rdma_resolve_route(one, 500), EINVAL) &&
                    is_refused(rdma_bind_addr(one, (void *)&at), EINVAL) &&
                    is_refused(rdma_listen(one, 1), EINVAL) && is_refused(rdma_connect(one, NULL), EINVAL) &&
-                   is_refused(rdma_accept(one, NULL), EINVAL) && is_refused(rdma_reject(one, NULL, 0), EINVAL);
+                   is_refused(rdma_accept(one, NULL), EINVAL) &&
+                   is_refused(rdma_reject(one, NULL, 0), EINVAL);
     }
     row("calls_of_a_connected_id", is_same && !is_readable(servers, 100) && !is_readable(clients, 0));
     int notified = rdma_notify(id, IBV_EVENT_COMM_EST);
@@ -179,7 +181,8 @@ static void test_late(void)
     struct rdma_cm_id *in = take(other, RDMA_CM_EVENT_CONNECT_REQUEST);
     row("context_of_a_request_that_waited", in && in->context == &at);
     row("channel_of_a_request_that_waited", in && in->channel == other);
-    row("reject_with_a_length_alone", in && !rdma_reject(in, NULL, 20) && take(clients, RDMA_CM_EVENT_REJECTED));
+    row("reject_with_a_length_alone",
+        in && !rdma_reject(in, NULL, 20) && take(clients, RDMA_CM_EVENT_REJECTED));
     drop(id);
     drop(in);
     rdma_destroy_id(listener);
@@ -240,10 +243,10 @@ static void test_groups(void)
 {
     struct rdma_cm_id *id;
     struct sockaddr_in at = here, group = {.sin_family = AF_INET, .sin_port = htons(7)};
-    struct rdma_cm_join_mc_attr_ex attr = {
-        .comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
-        .join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
-        .addr = (struct sockaddr *)&group};
+    struct rdma_cm_join_mc_attr_ex attr = {.comp_mask =
+                                               RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+                                           .join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+                                           .addr = (struct sockaddr *)&group};
     union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7, [14] = 7, [15] = 7}};
     inet_pton(AF_INET, "239.7.7.7", &group.sin_addr);
     rdma_create_id(clients, &id, NULL, RDMA_PS_TCP);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arguments of libibverbs beside the trodden path: each is obeyed, or refused with the errno value of rdma-core. A
- * line for each: "ok NAME" or "not ok NAME: what came". */
+/* Arguments of libibverbs beside the trodden path: each is obeyed, or refused with the errno value of
+ * rdma-core. A line for each: "ok NAME" or "not ok NAME: what came". */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,8 +90,8 @@ static void test_xrc(void)
     struct ibv_qp_init_attr_ex init = {
         .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = first};
     struct ibv_qp *target = ibv_create_qp_ex(ctx, &init);
-    struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-                                                 IBV_QP_OPEN_ATTR_TYPE,
+    struct ibv_qp_open_attr attr = {.comp_mask =
+                                        IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
                                     .qp_num = target->qp_num,
                                     .xrcd = other,
                                     .qp_type = IBV_QPT_XRC_RECV};
