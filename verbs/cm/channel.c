@@ -241,8 +241,8 @@ static int adopt(struct cma_id *id)
     return 0;
 }
 
-/* *out is the first event, or NULL, and *fd then where to wait for one. 0; EBADF: the channel is none any more; or
- * the errno value of a request that has no memory, or no descriptor, for its id, and stays. */
+/* *out is the first event, or NULL, and *fd then where to wait for one. 0; EBADF: the channel is none any
+ * more; or the errno value of a request that has no memory, or no descriptor, for its id, and stays. */
 static int take_first(struct rdma_event_channel *base, struct cma_event **out, int *fd)
 {
     struct cma_channel *channel = channel_of(base);
