@@ -20,10 +20,10 @@ NORNIC_BEGIN_DECLS
 enum nornic_port_space {
     NORNIC_PS_TCP = 0x0106, /* RC */
     NORNIC_PS_UDP = 0x0111, /* UD, by service id resolution */
-    NORNIC_PS_IB = 0x013f,  /* RC; XRC where nornic_cm_id_set_qp_type() says so */
+    NORNIC_PS_IB = 0x013f,  /* RC; XRC after nornic_cm_id_set_qp_type() */
 };
 
-/* What both ends of a connection agree on; the meaning of each is librdmacm's. */
+/* Parameters on which both ends of a connection agree; they mean the same as in librdmacm. */
 struct nornic_conn_param {
     const void *private_data; /* borrowed for the call; NULL: no data, whatever the length */
     uint16_t private_data_len;
@@ -35,18 +35,18 @@ struct nornic_conn_param {
     bool srq;                /* the QP takes its receives from an SRQ */
     uint32_t qp_num;         /* when `qp` is NULL */
     uint32_t qkey;           /* UD; 0: NORNIC_CM_QKEY */
-    bool has_traffic_class;  /* what leaves has `traffic_class`; else 0 or, accepting, that of the request */
+    bool has_traffic_class;  /* packets have `traffic_class`; else 0 or, accepting, the request's */
     uint8_t traffic_class;   /* IPv6's, IPv4's type of service */
-    /* RC: our QP's timer is `ack_timeout`; else what the path's times ask for. Over iWARP TCP gives up (its
-     * user timeout) after 32 times that, as a queue pair of RoCE does, but not within a second; else after
-     * its own time. */
+    /* RC: our QP's timer is `ack_timeout`; else it follows from the path's times. Over iWARP TCP gives up
+     * (its user timeout) after 32 times that, as a queue pair of RoCE does, but not within a second; else
+     * after its own time. */
     bool has_ack_timeout;
     uint8_t ack_timeout; /* 4.096 us * 2^n, 0..31; 0: without end. The peer is not told */
 };
 
 #define NORNIC_CM_QKEY 0x01234567 /* ROCE-CM-62 */
 
-/* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves
+/* Values of librdmacm. The CM raises those of ROCE section 16.5. The others are for a library that resolves
  * addresses on top of it (ROCE-CM-64). */
 /* clang-format off */
 #define NORNIC_CM_EVENTS(E)                                                                          \
@@ -86,38 +86,38 @@ int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config
 /* 0, or -EBUSY while there are ids. */
 int nornic_cm_close(struct nornic_cm *cm);
 
-/* An id listens, or connects, or is what a listener gives for a request. `ctx`: the caller's. 0, -ENOSPC or
- * -ENOMEM. */
+/* Makes an id, which listens or connects. A listener makes one for each request. `ctx`: the caller's. 0,
+ * -ENOSPC or -ENOMEM. */
 int nornic_cm_id_create(struct nornic_cm *cm, enum nornic_port_space space, void *ctx,
                         struct nornic_cm_id **out);
 
-/* Gives an id back in any state, when the events taken about it are acknowledged: waits for that. What is
- * open is rejected or disconnected; events not taken yet are dropped, among them requests that came to a
- * listener. Its queue pair stays the caller's and is destroyed before or after it. */
+/* Destroys an id in any state. Waits until the events taken about it are acknowledged. An open request is
+ * rejected, an open connection disconnected. Events not taken yet are dropped, among them a listener's
+ * requests. Its queue pair stays the caller's and is destroyed before or after it. */
 void nornic_cm_id_destroy(struct nornic_cm_id *id);
 
 /* The caller's `ctx`; that of a request is its listener's until it is set. */
 void *nornic_cm_id_ctx(const struct nornic_cm_id *id);
 void nornic_cm_id_set_ctx(struct nornic_cm_id *id, void *ctx);
 
-/* Of an id of NORNIC_PS_IB, before it listens or connects: of which type its queue pairs are (ROCE-XRC-4).
- * RC, as of every new one; XRC_TGT of one that listens, and of what comes to it; XRC_INI of one that
+/* Sets the type of an id's queue pairs (ROCE-XRC-4): of NORNIC_PS_IB, before it listens or connects.
+ * RC, as of every new id; XRC_TGT of a listener and of the ids of its requests; XRC_INI of an id that
  * connects. 0; -EINVAL (another type, another port space, or the id is in use); or -EOPNOTSUPP: over iWARP
  * there is no XRC. */
 int nornic_cm_id_set_qp_type(struct nornic_cm_id *id, enum nornic_qp_type type);
 
-/* How long, in ns, nornic_cm_id_connect() goes on asking where nobody listens, each NORNIC_CM_ASK_AGAIN_NS,
- * before REJECTED says so. 0, as of every new id: it asks once. For a program whose peer may tell it to
- * connect a moment before it listens. Before the id connects; over UD nobody asks again. */
+/* Sets the time in ns for which nornic_cm_id_connect() asks again, each NORNIC_CM_ASK_AGAIN_NS, while there
+ * is no listener. REJECTED comes after it. 0, as of every new id: it asks once. For a program with a peer
+ * that may tell it to connect a moment before it listens. Before the id connects; ids of UD ask once. */
 #define NORNIC_CM_ASK_AGAIN_NS UINT64_C(10000000)
 void nornic_cm_id_set_patience(struct nornic_cm_id *id, uint64_t patience_ns);
 
 /* The port that an id connects from, which its peer is told: RoCE writes it into the request (ROCE-CM-61),
- * over iWARP it is that of the TCP connection, and where somebody has that, nornic_cm_id_connect() says so.
+ * over iWARP it is that of the TCP connection, and nornic_cm_id_connect() fails if it is in use.
  * 0, as of every new id: one that is drawn. Before its address is resolved. 0, or -EINVAL: it is in use. */
 int nornic_cm_id_set_src_port(struct nornic_cm_id *id, uint16_t port);
 
-/* What an id is bound and connected to; zero before it is known. */
+/* The addresses of an id and of its peer; zero before they are known. */
 struct nornic_cm_endpoints {
     struct nornic_addr local, remote;
     uint16_t local_port, remote_port;
@@ -144,8 +144,8 @@ int nornic_cm_id_resolve_route(struct nornic_cm_id *id);
 int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr, uint16_t port,
                         unsigned backlog);
 
-/* Gets a queue pair ready for receives before its connection stands: moves it to INIT, with what
- * connecting or accepting will give it there. So no message of the peer finds an empty queue:
+/* Gets a queue pair ready for receives before its connection stands: moves it to INIT, with the
+ * attributes of a later connect or accept. So no message of the peer finds an empty queue:
  * nornic_cm_id_prepare(), nornic_qp_post_recv(), then connect or accept with the same queue pair. 0 or
  * -EINVAL. */
 int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
@@ -167,15 +167,15 @@ int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param);
 
 /* For a program that moves its queue pair itself: connect or accept with `qp` NULL and its number in
- * param->qp_num. The attributes, and which of them count, that take it to INIT, RTR or RTS: what the CM
- * itself would use. 0, or -EINVAL where they are not known yet: those of INIT are known from the start,
+ * param->qp_num. Writes the attributes that take it to INIT, RTR or RTS, and which of them count: the CM
+ * itself would use these. 0, or -EINVAL while they are not known: those of INIT are known from the start,
  * those of RTR and RTS from CONNECT_REQUEST or CONNECT_RESPONSE on. Over iWARP, whose queue pairs have no
  * such states, INIT and RTR have the access rights and the port, RTS the port. */
 int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                          uint32_t *mask);
 
-/* After CONNECT_RESPONSE, which comes instead of ESTABLISHED to who connected so, and with the queue pair in
- * RTS: the connection stands. 0 or -EINVAL. */
+/* Establishes a connection whose queue pair the program has moved to RTS. CONNECT_RESPONSE, which comes
+ * instead of ESTABLISHED to such a program, came before. 0 or -EINVAL. */
 int nornic_cm_id_establish(struct nornic_cm_id *id);
 
 /* Reports IBV_EVENT_COMM_EST: the queue pair of an accepted request has received, so that the connection
@@ -187,8 +187,8 @@ int nornic_cm_id_notify(struct nornic_cm_id *id);
  * NULL. 0 or -EINVAL. */
 int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint16_t len_bytes);
 
-/* Ends the connection, or answers DISCONNECTED: the queue pair goes to ERR. Then DISCONNECTED (to who
- * began) and TIMEWAIT_EXIT. 0 or -EINVAL. */
+/* Ends the connection, or answers DISCONNECTED: the queue pair goes to ERR. DISCONNECTED (to the end that
+ * began) and TIMEWAIT_EXIT follow. 0 or -EINVAL. */
 int nornic_cm_id_disconnect(struct nornic_cm_id *id);
 
 /* Joins a multicast group for UD (ROCE-UD-24); the kernel tells the network. MULTICAST_JOIN follows with
@@ -208,7 +208,7 @@ struct nornic_cm_event {
     /* REJECTED: the standard's reason (28: by the application, 8: nobody listens). UNREACHABLE: a SIDR
      * status, or -ETIMEDOUT. ADDR_ERROR, CONNECT_ERROR, DISCONNECTED: 0 or -errno. */
     int status;
-    /* Of CONNECT_REQUEST and ESTABLISHED, as seen from here: what we may take and issue. */
+    /* Of CONNECT_REQUEST and ESTABLISHED, as seen from here: READs that we may take and issue. */
     uint8_t responder_resources, initiator_depth;
     bool flow_control, srq;
     uint8_t retry_count, rnr_retry_count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* libibverbs.so.1 for programs that know nothing of nornic: the verbs ABI over nornic/nornic.h.
  *
- * What a program holds is one of its own structs (`base`, first, as <infiniband/verbs.h> lays it out)
- * followed by what nornic has for it, so that a pointer to one is a pointer to the other. The structs of
+ * A program holds one of its own structs (`base`, first, as <infiniband/verbs.h> lays it out). The members
+ * of nornic follow it, so that a pointer to one is a pointer to the other. The structs of
  * the ABI are taken from the distribution's header when this is built, under its BSD licence, and nothing of
  * it is copied here; test/verbs holds its layout against the offsets that programs were compiled with.
  * Internal to verbs/. */
@@ -26,13 +26,13 @@
 
 #define VERBS_PORT_NUM     1
 #define VERBS_COMP_VECTORS 8 /* any of them is as good: completions come from one thread */
-/* What a window may be bound with; programs name local rights too, which are the region's. */
+/* Rights that a window may be bound with; programs name local rights too, which are the region's. */
 #define VERBS_WINDOW_RIGHTS \
     (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
-/* What else programs name there: rights of the region. Other bits are none. */
+/* Other rights that programs name there: those of the region. All other bits are unknown. */
 #define VERBS_WINDOW_KNOWN \
     (VERBS_WINDOW_RIGHTS | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_RELAXED_ORDERING)
-/* What adapters look at of a datagram's QPN. */
+/* The bits of a datagram's QPN that adapters look at. */
 #define VERBS_QPN_MASK 0xffffffu
 /* Libraries of vendors, which programs link, read a pointer just behind the public struct and compare it
  * with one of theirs. */
@@ -70,14 +70,14 @@ struct verbs_context_own {
     LIST_HEAD(verbs_ah_list, verbs_ah) spent_ahs;
     LIST_HEAD(verbs_fated_list, verbs_fated) fated; /* requests that will fail: verbs/faults/apply.c */
     struct verbs_faults *faults;                    /* the process's; NULL: none */
-    struct verbs_context abi;                       /* last: what programs see is its end */
+    struct verbs_context abi;                       /* last: programs see its end */
 };
 
 struct verbs_pd {
     struct ibv_pd base;
     struct nornic_pd *nornic;
     atomic_uint users;       /* parent domains and imports, which are other names of it */
-    struct verbs_pd *origin; /* whose other name this is; NULL: it is nobody's */
+    struct verbs_pd *origin; /* it is another name of this one; NULL: it is none */
     LIST_ENTRY(verbs_pd) entry;
 };
 
@@ -113,17 +113,17 @@ struct verbs_channel {
 };
 
 struct verbs_cq {
-    struct ibv_cq_ex base; /* begins like a struct ibv_cq, which is what is left for plain queues */
+    struct ibv_cq_ex base; /* begins like a struct ibv_cq, of which plain queues are made */
     struct nornic_cq *nornic;
     uint32_t number;        /* its handle, as it was made */
-    struct nornic_wc wc;    /* between start_poll and end_poll: what is read */
+    struct nornic_wc wc;    /* between start_poll and end_poll: the one read */
     uint64_t taken_ns;      /* and when it was taken, CLOCK_MONOTONIC */
     uint64_t taken_wall_ns; /* CLOCK_REALTIME */
     struct verbs_idle idle;
     atomic_uint unacked;       /* events taken and not acknowledged */
-    struct verbs_hold *hold;   /* where completions come late; else NULL */
+    struct verbs_hold *hold;   /* of completions that come late; else NULL */
     atomic_bool has_told_end;  /* NORNIC_TRACE was told that polls fail */
-    atomic_uint flushed_qpn;   /* whose flushed requests NORNIC_TRACE was told of last; 0: nobody's */
+    atomic_uint flushed_qpn;   /* the last QP with flushed requests that NORNIC_TRACE was told of; 0: none */
     bool is_single_threaded;   /* the program says so: no lock around a poll */
     pthread_mutex_t poll_lock; /* from start_poll to end_poll, as libibverbs has it */
 };
@@ -138,7 +138,7 @@ struct verbs_xrcd {
     struct ibv_xrcd base;
     struct nornic_xrcd *nornic;
     /* under the context's lock */
-    struct verbs_xrcd *origin; /* whose other name this is: of the same file; NULL: it is nobody's */
+    struct verbs_xrcd *origin; /* it is another name of this one, of the same file; NULL: it is none */
     unsigned names;            /* such names */
     bool has_file;
     dev_t device; /* of the file, */
@@ -162,9 +162,9 @@ struct verbs_qp {
     unsigned access_flags;         /* as set, local rights too */
     struct verbs_builder *builder; /* between wr_start and wr_complete; NULL: made without send operations */
     LIST_ENTRY(verbs_qp) entry;
-    uint64_t serial;                /* it is the process's so-manieth, from 1, where there are faults */
+    uint64_t serial;                /* its number in the process, from 1, if there are faults */
     const struct nornic_xrcd *xrcd; /* of an XRC target */
-    struct verbs_qp *origin;        /* ibv_open_qp(): whose other name this is */
+    struct verbs_qp *origin;        /* ibv_open_qp(): it is another name of this one */
     atomic_uint users;              /* such names */
 };
 
@@ -197,28 +197,28 @@ VERBS_CAST_(struct ibv_ah, ah)
 VERBS_CAST_(struct ibv_qp, qp)
 #undef VERBS_CAST_
 
-/* A call failed with `err` (an errno value): sets errno, tells why on stderr where NORNIC_TRACE is set, and
+/* A call failed with `err` (an errno value): sets errno, tells why on stderr if NORNIC_TRACE is set, and
  * returns `err`. The format has no newline at its end. */
 int verbs_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same of what is no failing call: only tells. */
+/* Reports on stderr, if NORNIC_TRACE is set, without an error. */
 void verbs_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What somebody without NORNIC_TRACE has to hear as well, since it is their setting that is wrong or their
- * machine that lacks something: on stderr always, with the name of `err` behind it (0: none). The same
- * sentence is not said twice in a row, but where NORNIC_TRACE is set. `errno` stays. */
+/* Reports a wrong setting or a lack of the machine: on stderr, also without NORNIC_TRACE, with the name of
+ * `err` after it (0: none). Without NORNIC_TRACE the same sentence is not said twice in a row. `errno`
+ * stays. */
 void verbs_say(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As verbs_fail(), for calls that return a pointer. */
 void *verbs_fail_null(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Lets leave what has been posted: an adapter sends in a microsecond, and programs that give their queue
- * pair back, or end, right after a post count on that. In verbs/common.c. */
+/* Sends posted requests: an adapter sends in a microsecond, and programs that destroy their queue pair, or
+ * end, right after a post count on that. In verbs/common.c. */
 void verbs_settle(struct verbs_context_own *own);
 
 /* Programs cancel threads (pthread_cancel()) that sleep for an event, or that poll. Many calls of the C
- * library end a cancelled thread, also with a lock of nornic held, which nobody would give back. So what a
- * thread may be cancelled in is the sleep alone, and around the rest stands: int state = verbs_hold(); ...
+ * library end a cancelled thread, also with a lock of nornic held, which would stay locked. So a thread may
+ * be cancelled in the sleep alone, and around the rest stands: int state = verbs_hold(); ...
  * verbs_let(state); */
 static inline int verbs_hold(void)
 {
@@ -236,8 +236,8 @@ static inline void verbs_let(int state)
  * verbs/common.c. */
 int verbs_wait(int fd);
 
-/* Frees the address handles of `pd` that programs gave back while posted sends named them, where none does
- * any more. In verbs/memory/av.c. */
+/* Frees the address handles of `pd` that programs gave back and that no posted send names any more. In
+ * verbs/memory/av.c. */
 void verbs_sweep_ahs(struct ibv_pd *pd);
 
 /* The key that a program asks a type 2 window to be bound under: its low octet is the program's to choose,

@@ -12,7 +12,7 @@
 
 #define GOODBYE_NS (10 * NS_PER_MS)
 
-/* --- what the device calls, under its lock --- */
+/* --- calls of the device, under its lock --- */
 
 static struct host_cm *cm_of(const struct host_dev_client *client)
 {
@@ -26,7 +26,7 @@ static void tell_comm_est(struct host_cm *cm, uint64_t now_ns)
         if (!id->has_seen_data)
             continue;
         id->has_seen_data = false;
-        /* Refused where the RTU, or the end, has come already. */
+        /* The engine refuses it after the RTU or the end. */
         (void)roce_cm_notify_established(id->engine, now_ns);
     }
 }
@@ -76,7 +76,8 @@ static void on_gid_changed(struct host_dev_client *client, unsigned sgid_index)
     }
 }
 
-/* May be in the midst of the engine's receive path, where the CM takes no calls: the round tells it. */
+/* Marks the id. The engine's receive path may call this, and the CM takes no calls then. The next round
+ * tells the CM. */
 static void on_comm_est(struct host_dev_client *client, const struct roce_qp *qp)
 {
     struct host_cm *cm = cm_of(client);

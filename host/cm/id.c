@@ -8,8 +8,8 @@
 
 #define PORT_TRIES 16 /* ports to draw until one is free in all processes */
 
-/* Sends what the engine has to say, under the device's lock. Of many calls between two rounds none fills QP
- * 1: that takes what has come as well, and makes room. */
+/* Sends the engine's messages, under the device's lock. Polls a QP 1 that is half full: many calls between
+ * two rounds would fill it, and its receives with it. */
 static void send_messages(struct host_cm *cm)
 {
     host_dev_send(cm->dev);

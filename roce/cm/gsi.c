@@ -11,13 +11,12 @@
 /* Datagrams that wait for a slot: several for each id that there may be. */
 #define WAITING_MAX 65536
 
-/* Nothing limits what is sent to a QP 1 but the limit of the receiver: nornic's takes 512 in a window of this
- * length (NET_STEER_LIMIT), and this carrier sends half of that. So the receiver's windows, which begin at
- * another time, take all. */
+/* The carrier's pace. A receiver's gate takes 512 datagrams for QP 1 in a window of this length
+ * (NET_STEER_LIMIT); a carrier sends half of that, since the receiver's windows begin at another time. */
 #define SHARE     256
 #define WINDOW_NS (UINT64_C(1) << 24)
 
-/* A datagram that found no slot, or whose window has had its share. */
+/* A datagram that found no slot, or no room in its window. */
 struct waiting {
     struct waiting *next;
     struct roce_cm_path path;
@@ -38,7 +37,7 @@ struct roce_cm_gsi {
     struct waiting *waiting, **waiting_last; /* in the order of their sending */
     unsigned waiting_count;
     uint64_t window_ns;   /* when the window began, */
-    unsigned window_sent; /* and what has been sent in it */
+    unsigned window_sent; /* and the number of datagrams sent in it */
     uint64_t *dropped;    /* a counter of the CM */
     struct {
         uint8_t recv[SLOTS][RECV_BYTES];

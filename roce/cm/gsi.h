@@ -7,10 +7,9 @@
 
 struct roce_cm_gsi;
 
-/* Creates QP 1 with buffers, PD and CQ of its own. Datagrams beyond those that
- * may be on their way at once wait in order. `*dropped` counts those that could not be sent: no memory, or an
- * address that is no longer the device's. 0, -EBUSY (the device's QP 1 is taken) or
- * -ENOMEM. */
+/* Creates QP 1 with buffers, PD and CQ of its own. Datagrams beyond those that may be on their way wait in
+ * order. `*dropped` counts those that could not be sent: no memory, or an address that is no longer the
+ * device's. 0, -EBUSY (the device's QP 1 is taken) or -ENOMEM. */
 int roce_cm_gsi_create(struct roce_dev *dev, const struct rdma_mem *mem, uint64_t *dropped,
                        struct roce_cm_gsi **out);
 void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi);
@@ -18,8 +17,8 @@ void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi);
 /* When datagrams that wait may leave; NET_TIME_NONE: none waits for its time. */
 uint64_t roce_cm_gsi_deadline_ns(const struct roce_cm_gsi *gsi);
 
-/* At least half of the datagrams that may be on their way at once are: to poll the carrier soon makes room,
- * also for what comes in, of which a device that sends to itself has as much. */
+/* Returns whether at least half of the send buffers are in use. A poll makes room. It also makes room for
+ * received datagrams, of which a device that sends to itself has as many. */
 bool roce_cm_gsi_is_crowded(const struct roce_cm_gsi *gsi);
 
 /* The `send` of a roce_cm_wire whose `ctx` is the carrier. */
@@ -28,7 +27,7 @@ void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t 
 /* A datagram was sent and is not complete. */
 bool roce_cm_gsi_is_sending(const struct roce_cm_gsi *gsi);
 
-/* Takes what was completed: datagrams go to the CM, send buffers are free again, for those that wait. */
+/* Takes completions: datagrams go to the CM, send buffers are free again, for those that wait. */
 void roce_cm_gsi_poll(struct roce_cm_gsi *gsi, struct roce_cm *cm, uint64_t now_ns);
 
 #endif

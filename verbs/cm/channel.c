@@ -25,7 +25,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
     struct cma_channel *channel = verbs_object_new(VERBS_EVENT_CHANNEL, sizeof *channel);
     if (!channel)
         return verbs_fail_null(ENOMEM, "no memory for an event channel");
-    /* Blocking, as the program finds it: it is read only where it is known to be readable. */
+    /* Blocking, as programs expect: it is read only while it is known to be readable. */
     channel->base.fd = eventfd(0, EFD_CLOEXEC);
     if (channel->base.fd < 0) {
         int err = errno;
@@ -38,9 +38,8 @@ struct rdma_event_channel *rdma_create_event_channel(void)
     return &channel->base;
 }
 
-/* In a child of a fork, before anything else is done with a channel of its parent: what waits in it is the
- * parent's, and so is the descriptor's count, so that it becomes one of the child's own under the same
- * number. Under the lock. */
+/* Empties a parent's channel in a child of a fork, before any other use. Its events and the descriptor's
+ * count are the parent's; the child gets a descriptor of its own under the same number. Under the lock. */
 static void take_over(struct cma_channel *channel)
 {
     if (channel->forks == cma_forks() || channel->base.fd < 0)
@@ -80,7 +79,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
     cma_unlock();
 }
 
-/* The descriptor is readable while events wait; under the lock, with what was there before. */
+/* Keeps the descriptor readable while events wait. Under the lock. */
 static void follow(struct cma_channel *channel, bool was_empty)
 {
     bool is_empty = TAILQ_EMPTY(&channel->events);
@@ -133,7 +132,7 @@ bool cma_deliver(struct cma_event *event)
     return !is_gone;
 }
 
-/* --- what the program reads --- */
+/* --- events as programs read them --- */
 
 /* The ABI counts private data in an octet; a frame of MPA carries 512. */
 static uint8_t told_bytes(const struct nornic_cm_event *event)
@@ -167,7 +166,7 @@ static void show_datagram(const struct nornic_cm_event *from, struct rdma_ud_par
     verbs_ah_attr_of(&from->av, &out->ah_attr);
 }
 
-/* The queue pair of who joined hears the group from now on; the event gives the program's word for it. */
+/* Attaches the queue pair of an id that joined to the group; the event has the program's context. */
 static void joined(struct cma_event *event)
 {
     struct cma_id *id = event->id;
@@ -223,8 +222,8 @@ static void show(struct cma_event *event)
         id->base.qp->state = (enum ibv_qp_state)nornic_qp_state(verbs_qp_of(id->base.qp)->nornic);
 }
 
-/* The program takes the request: its id gets what the listener has now, as in librdmacm: channel, context and
- * protection domain. Under the lock. 0, or -1 with errno. */
+/* Completes the id of a request that the program takes. As in librdmacm it gets the listener's channel,
+ * context and protection domain of this time. Under the lock. 0, or -1 with errno. */
 static int adopt(struct cma_id *id)
 {
     const struct cma_id *listener = id->waits_for;
@@ -241,8 +240,8 @@ static int adopt(struct cma_id *id)
     return 0;
 }
 
-/* *out is the first event, or NULL, and *fd then where to wait for one. 0; EBADF: the channel is none any
- * more; or the errno value of a request that has no memory, or no descriptor, for its id, and stays. */
+/* Writes the first event to *out, or NULL and the descriptor to wait for to *fd. 0; EBADF: the channel is
+ * gone; or the errno value of a request that has no memory, or no descriptor, for its id, and stays. */
 static int take_first(struct rdma_event_channel *base, struct cma_event **out, int *fd)
 {
     struct cma_channel *channel = channel_of(base);

@@ -14,9 +14,9 @@
 #include "verbs/verbs.h"
 
 #define CMA_DEVICES_MAX 16
-#define CMA_BACKLOG     1024 /* where a program names none */
+#define CMA_BACKLOG     1024 /* of programs that name none */
 #define CMA_RESOLVE_MS  2000 /* of synchronous endpoints */
-/* How long to ask where nobody listens yet. A program may tell its peer to connect before it listens
+/* The time to ask again while there is no listener. A program may tell its peer to connect before it listens
  * (perftest -R does, whose client then reads memory that it has freed); over an adapter the peer takes
  * longer. */
 #define CMA_PATIENCE_NS (NS_PER_S / 5)
@@ -27,7 +27,7 @@ struct cma_device {
     struct ibv_context *verbs;
     struct nornic_dev *nornic;
     struct nornic_cm *cm;
-    struct ibv_pd *pd;     /* for ids whose program brings none */
+    struct ibv_pd *pd;     /* for ids of programs that bring none */
     struct ibv_xrcd *xrcd; /* the same; NULL before it is wanted: cma_xrcd() */
 };
 
@@ -60,7 +60,7 @@ struct cma_id {
     struct rdma_cm_id base;
     const struct cma_device *device;                 /* NULL: not bound to one */
     const struct cma_device *bound_device;           /* the one of rdma_bind_addr(); NULL: none */
-    struct nornic_cm_id *nornic;                     /* what connects; NULL before there is a device */
+    struct nornic_cm_id *nornic;                     /* the CM's id; NULL before there is a device */
     struct nornic_cm_id *resting[CMA_DEVICES_MAX];   /* of devices that resolving has tried before */
     struct nornic_cm_id *listeners[CMA_DEVICES_MAX]; /* of one that listens */
     unsigned num_listeners;
@@ -73,15 +73,15 @@ struct cma_id {
     uint8_t tos, ack_timeout;
     uint8_t options; /* enum cma_option */
     /* Under the lock, of a request that the program has not taken: its listener. Such an id has no channel,
-     * and what comes about it waits in that of the listener. NULL: the program has it. */
+     * and its events wait in the listener's. NULL: the program has it. */
     struct cma_id *waits_for;
-    /* What it is bound to; under the lock: verbs/cm/ports.c. */
+    /* Its own address; under the lock: verbs/cm/ports.c. */
     struct nornic_addr bound_addr;
     uint16_t bound_port; /* that it listens to or connects from; 0: it is not bound */
     bool shares_port;    /* with others that do */
     LIST_ENTRY(cma_id) of_bound;
     struct ibv_qp_init_attr *ep_attr; /* rdma_create_ep(), passive: for the queue pairs of requests */
-    struct ibv_sa_path_rec path;      /* what route.path_rec points to */
+    struct ibv_sa_path_rec path;      /* route.path_rec points to it */
     const void *ep_data;              /* rdma_create_ep(), active: private data to connect with, malloc()ed */
     uint8_t ep_data_bytes;
     LIST_HEAD(cma_group_list, cma_group) groups;
@@ -103,7 +103,7 @@ static inline struct cma_id *cma_id_of(struct rdma_cm_id *id)
     return (struct cma_id *)(void *)id;
 }
 
-/* Sets errno, tells why where that is wanted, and is -1: `return cma_fail(EINVAL, "...");` */
+/* Sets errno, tells why if that is wanted, and is -1: `return cma_fail(EINVAL, "...");` */
 #define cma_fail(...) (verbs_fail(__VA_ARGS__), -1)
 
 /* --- verbs/cm/device.c --- */
@@ -114,19 +114,19 @@ unsigned cma_devices(const struct cma_device **out);
 /* The device that has an address, by whatever GID; on the interface `ifindex`, or with 0 on any. NULL:
  * none. */
 const struct cma_device *cma_device_of(const struct nornic_addr *addr, unsigned ifindex);
-/* Finds the device with an address on an interface; `own` is its link-local one there, where it has any.
+/* Finds the device with an address on an interface; `own` is its link-local one there, if it has any.
  * NULL: none. */
 const struct cma_device *cma_device_on(unsigned ifindex, struct nornic_addr *own);
 /* Whether a device has an address on an interface; as above. */
 bool cma_device_is_on(const struct cma_device *device, unsigned ifindex, struct nornic_addr *own);
 
-/* The XRC domain of a device for ids whose program brings none. NULL: no memory, with errno. */
+/* Returns the XRC domain of a device for ids of programs that bring none. NULL: no memory, with errno. */
 struct ibv_xrcd *cma_xrcd(const struct cma_device *device);
 
 /* A connection manager's id of a device for `id`, of its port space and type. 0 or an errno value. */
 int cma_make(struct cma_id *id, const struct cma_device *device, struct nornic_cm_id **out);
-/* Makes that of the device that the id is bound to `id->nornic`, where it has none. 0, EINVAL (it is bound to
- * none) or another errno value. */
+/* Makes `id->nornic`, if there is none, on the device of the id. 0, EINVAL (it is bound to no device) or
+ * another errno value. */
 int cma_need_nornic(struct cma_id *id);
 /* Puts `id->nornic` aside, which has begun nothing, for when its device is tried again. */
 void cma_rest(struct cma_id *id);
@@ -140,8 +140,8 @@ void cma_unlock(void);
 
 /* How many forks lie between the first process that used this library and this one. */
 unsigned cma_forks(void);
-/* Whether the connection manager's ids of `id` are those of a parent of this process, with whose sockets only
- * the parent sends. What gives something of it back does nothing then, and is 0. */
+/* Returns whether the connection manager's ids of `id` belong to a parent of this process. Only the parent
+ * sends with their sockets. Calls that release something of the id then do nothing and return 0. */
 bool cma_is_inherited(const struct cma_id *id);
 /* For calls that begin something. 0; or -1 with EINVAL: it is inherited. */
 int cma_need_own(const struct cma_id *id);
@@ -162,14 +162,14 @@ void cma_pull(struct cma_id *id, struct cma_queue *out);
 /* Puts them into another. Under the lock. */
 void cma_put(struct cma_channel *channel, struct cma_queue *events);
 
-/* Synchronous: waits for the next event of the id, which becomes id->event. 0; or -1 with errno, also where
+/* Synchronous: waits for the next event of the id, which becomes id->event. 0; or -1 with errno, also if
  * the event is a failure. Otherwise: 0 at once. */
 int cma_complete(struct cma_id *id);
 
 /* --- verbs/cm/goodbye.c --- */
 
 /* From here on the id's peer hears of it if this process ends by exit(); until cma_part(), which comes
- * before id->nornic goes. Comes before the call that asks the peer, whose answer another thread may take, and
+ * before id->nornic goes. Comes before the call that asks the peer: another thread may take the answer, and
  * destroy the id, before that call returns. False: it was so already. Both take the lock. */
 bool cma_meet(struct cma_id *id);
 void cma_part(struct cma_id *id);
@@ -186,7 +186,7 @@ int cma_port_share(struct cma_id *id, bool shares);
 /* Shares it no longer: to listen. 0, also of one that is not bound; or EADDRINUSE or EADDRNOTAVAIL: others
  * have it, too. */
 int cma_port_own(struct cma_id *id);
-/* Nothing where it is not bound. */
+/* Releases the port of an id; an id that is not bound has none. */
 void cma_port_give_back(struct cma_id *id);
 
 /* --- verbs/cm/id.c --- */
@@ -219,7 +219,7 @@ void cma_sockaddr_set_port(struct sockaddr *addr, uint16_t port);
 int cma_find_addr(const struct cma_device *device, const struct nornic_addr *addr, unsigned ifindex);
 /* 0.0.0.0 or :: */
 bool cma_is_any(const struct nornic_addr *addr);
-/* Writes what the id's ends are now into its route. */
+/* Writes the id's ends into its route. */
 void cma_show_ends(struct cma_id *id);
 /* And its path. */
 void cma_show_path(struct cma_id *id);

@@ -57,7 +57,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
             nornic_cm_id_destroy(id->listeners[--id->num_listeners]);
         return cma_fail(err, "port %u cannot be listened on", port);
     }
-    /* A kernel binds it to 0.0.0.0 before; where somebody here is bound to what was drawn, both have it. */
+    /* A kernel binds it to 0.0.0.0 before. Another id may be bound to the drawn port: both have it. */
     if (!id->bound_port)
         (void)cma_port_take(id, &(struct nornic_addr){{[10] = 0xff, [11] = 0xff}}, &port);
     cma_sockaddr_set_port(&base->route.addr.src_addr, port);
@@ -148,7 +148,7 @@ static bool is_depth(uint8_t wanted)
     return wanted <= NORNIC_MAX_RD_ATOMIC || wanted == RDMA_MAX_RESP_RES;
 }
 
-/* What librdmacm asks of parameters of a connection: that they are there where the id has no queue pair, and
+/* Checks the parameters of a connection as librdmacm does. An id without a queue pair needs them, and they
  * want no more READs than the device has. */
 static bool is_valid(const struct cma_id *id, const struct rdma_conn_param *param)
 {
@@ -160,8 +160,8 @@ static bool is_valid(const struct cma_id *id, const struct rdma_conn_param *para
 
 /* --- the two sides --- */
 
-/* Calls that change the queue pair's state, which the program reads from it. They hold the lock, so that what
- * they lead to is read behind them: whoever reads of the end may destroy the id and its queue pair. */
+/* Accepts, and writes the queue pair's state, which programs read. The lock keeps later events of the id
+ * unread until then: a program that reads of the end may destroy the id and its queue pair. */
 static int accept_under_lock(struct cma_id *id, const struct nornic_conn_param *param)
 {
     int cancel = verbs_hold();
@@ -261,7 +261,7 @@ int rdma_disconnect(struct rdma_cm_id *base)
     return is_sync ? cma_complete(id) : 0;
 }
 
-/* The connection manager sees by itself that data has come; where it has not, it believes the program. */
+/* The connection manager notices data by itself. If it has not, it believes the program. */
 int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
 {
     struct cma_id *id = cma_id_of(base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses: their forms, and what an id shows of its ends. */
+/* Addresses: their forms, and the ends that an id shows. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ bool cma_is_any(const struct nornic_addr *addr)
     return nornic_addr_is_v4_any(addr) || nornic_addr_is_zero(addr);
 }
 
-/* --- what the program sees --- */
+/* --- addresses as programs see them --- */
 
 int cma_find_addr(const struct cma_device *device, const struct nornic_addr *addr, unsigned ifindex)
 {
@@ -110,7 +110,7 @@ void cma_show_ends(struct cma_id *id)
     addr->addr.ibaddr.pkey = htons(NORNIC_PKEY_DEFAULT);
 }
 
-/* On Ethernet nobody keeps paths: it is what the port has. */
+/* Writes the path of an id. Ethernet has no records of paths: the values are the port's. */
 void cma_show_path(struct cma_id *id)
 {
     struct nornic_port_attr port;

@@ -106,8 +106,7 @@ static void free_groups(struct cma_id *id)
     }
 }
 
-/* One id, whose events that wait go with it; requests among them leave ids behind, which are put into
- * `more`. */
+/* Destroys one id and its waiting events. Ids of requests among them are put into `more`. */
 static void destroy(struct cma_id *id, struct cma_queue *more)
 {
     struct cma_queue mine = TAILQ_HEAD_INITIALIZER(mine);
@@ -119,7 +118,7 @@ static void destroy(struct cma_id *id, struct cma_queue *more)
     id->is_gone = true;
     cma_pull(id, &mine);
     for (event = TAILQ_FIRST(&mine); event; event = TAILQ_NEXT(event, entry))
-        if (event->listener == id) /* nothing more is told of it, whose listener goes */
+        if (event->listener == id) /* its listener goes: no event tells of it */
             event->id->is_gone = true;
     cma_unlock();
     while ((event = TAILQ_FIRST(&mine))) {

@@ -14,7 +14,7 @@ static bool is_loopback(const struct nornic_addr *addr)
 
 /* --- bound --- */
 
-/* Binds the id to what its source address is from now on. 0 or -1. */
+/* Binds the id to its source address. 0 or -1. */
 static int take_port(struct cma_id *id, const struct sockaddr *from)
 {
     struct sockaddr *shown = &id->base.route.addr.src_addr;
@@ -73,7 +73,7 @@ struct ends {
     const struct cma_device *device; /* that has the source, or that the id is bound to; NULL: any */
 };
 
-/* Writes the device's first address of a family to `out`. Returns false where it has none. */
+/* Writes the device's first address of a family to `out`. Returns false if it has none. */
 static bool own_addr(const struct cma_device *device, bool is_v4, struct nornic_addr *out)
 {
     struct nornic_addr own;
@@ -204,7 +204,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr, struct
         return cma_fail(EINVAL, "the id has an address, or is in use");
     if (src_addr && src_addr->sa_family != AF_INET && src_addr->sa_family != AF_INET6)
         return cma_fail(EINVAL, "a source that is neither IPv4 nor IPv6");
-    if (id->bound_port) /* it stays where it is, as kernels have it */
+    if (id->bound_port) /* it stays bound, as in a kernel */
         src_addr = NULL;
     if (find_ends(id, src_addr ? src_addr : &base->route.addr.src_addr, dst_addr, &ends))
         return -1;

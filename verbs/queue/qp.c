@@ -15,8 +15,8 @@
 
 /* --- life --- */
 
-/* What stands where the list of pieces would stand costs nothing, and adapters grant it without being asked;
- * rdma_xclient counts on it. */
+/* Returns the length of the list of pieces. Inline data in its place costs nothing, and adapters grant it
+ * unasked; rdma_xclient counts on it. */
 static uint32_t least_inline(const struct ibv_qp_cap *cap)
 {
     return min_u32(max_u32(cap->max_send_sge, 1), NORNIC_MAX_SGE) * (uint32_t)sizeof(struct ibv_sge);
@@ -81,7 +81,7 @@ static void describe(struct verbs_qp *qp, struct ibv_context *context, const str
     pthread_cond_init(&qp->base.qp_base.cond, NULL);
 }
 
-/* What it is made of is there, as far as it is named. */
+/* Checks the objects that the attributes name. */
 static int check_handles(const struct ibv_qp_init_attr_ex *init)
 {
     bool is_target = init->qp_type == IBV_QPT_XRC_RECV,
@@ -184,7 +184,7 @@ static void free_name(struct verbs_qp *qp)
     verbs_object_free(VERBS_QP, qp);
 }
 
-/* What nobody else gives back. 0 or an errno value. */
+/* Destroys the queue pair and its own parts. 0 or an errno value. */
 static int destroy(struct verbs_qp *qp)
 {
     struct ibv_qp *base = &qp->base.qp_base;

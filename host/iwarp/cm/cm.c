@@ -14,7 +14,7 @@
 #define PORT_TRIES       16   /* for one that is free at all addresses */
 #define LEAST_TIMEOUT_MS 1000 /* for TCP's retransmissions */
 
-/* --- what the device calls, under its lock --- */
+/* --- calls of the device, under its lock --- */
 
 static struct host_iw_cm *cm_of(const struct host_dev_client *client)
 {
@@ -114,7 +114,7 @@ int host_iw_cm_create_id(struct host_iw_cm *cm, enum nornic_port_space space, vo
     return id ? 0 : -ENOMEM;
 }
 
-/* What the engine has to say leaves before the call returns, as far as TCP takes it. */
+/* Sends the engine's bytes before the call returns, as far as TCP takes them. */
 static void push_out(struct host_iw_conn *conn, uint64_t now_ns)
 {
     host_iw_conn_activate(conn);
@@ -135,7 +135,7 @@ static void let_go(struct host_iw_conn *conn, uint64_t now_ns)
     host_iw_conn_release(conn);
 }
 
-/* Of one that listens: what came, and nobody was told of. Its other requests are told of, and stay. */
+/* Drops the requests of a listener that no event has told of. Its other requests stay. */
 static void let_requests_go(struct host_iw_id *listener)
 {
     struct host_iw_cm *cm = listener->cm;
@@ -282,7 +282,7 @@ int host_iw_cm_resolve_route(struct host_iw_id *id)
 
 /* --- listening --- */
 
-/* At all addresses that are wanted, or at none. `port` 0: what the first is given. */
+/* Listens at all addresses that are wanted, or at none. `port` 0: all take the port of the first. */
 static int listen_at(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t port)
 {
     const struct host_iw *iw = id->cm->iw;

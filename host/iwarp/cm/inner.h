@@ -8,9 +8,9 @@
 
 /* How far an id has come.
  *
- *     IDLE -> ADDR -> ROUTE -> CONNECTING -----> STANDS -> ENDED     who connects
- *     IDLE -> LISTENING                                              who listens: to it come
- *             REQUESTED -> ACCEPTED -----------> STANDS -> ENDED     ids of their own */
+ *     IDLE -> ADDR -> ROUTE -> CONNECTING -----> STANDS -> ENDED     an id that connects
+ *     IDLE -> LISTENING                                              a listener
+ *             REQUESTED -> ACCEPTED -----------> STANDS -> ENDED     an id of a request to it */
 enum host_iw_step {
     HOST_IW_IDLE,
     HOST_IW_ADDR,
@@ -53,7 +53,7 @@ struct host_iw_id {
     uint16_t src_port;                      /* to connect from; 0: one that the kernel chooses */
     uint8_t ird, ord;                       /* to connect with */
     uint64_t patience_ns, patient_until_ns; /* host_iw_cm_set_patience() */
-    uint64_t again_ns;                      /* when to ask again where nobody listened; 0: that is not so */
+    uint64_t again_ns;                      /* when to ask again after a refusal; 0: there was none */
     struct host_iw_tcp_options tcp;
     uint16_t private_bytes;
     uint8_t private_data[IWARP_MPA_PRIVATE_BYTES];
@@ -95,7 +95,7 @@ void host_iw_cm_event_drop(struct host_iw_cm_event *event);
 /* As host_cm_drop_events(). */
 struct host_iw_id *host_iw_cm_drop_events(struct host_iw_id *id);
 
-/* --- what comes of connections: iw_cm_follow.c; under the device's lock --- */
+/* --- events of connections: iw_cm_follow.c; under the device's lock --- */
 
 /* Makes an id. NULL: no memory. */
 struct host_iw_id *host_iw_cm_new_id(struct host_iw_cm *cm, enum host_iw_step step, void *ctx);
@@ -120,8 +120,8 @@ void host_iw_cm_tell_disconnected(struct host_iw_id *id);
 
 /* A connection has a queue pair from now on. */
 void host_iw_cm_join(struct host_iw_conn *conn, struct host_iw_qp *qp);
-/* Begins a TCP connection for the id, by its `ends`, with the queue pair. What the kernel refuses at once is
- * told as it would be later. 0, -ENOMEM, or -errno of a socket that cannot be had. */
+/* Begins a TCP connection for the id, by its `ends`, with the queue pair. An event tells of the kernel's
+ * refusal, also of one at once. 0, -ENOMEM, or -errno of a socket that cannot be had. */
 int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp);
 /* The id's connection has ended before it stood. False: that is all. True: it has another one now, which asks
  * for revision 1 of MPA (iwarp_qp_may_fall_back()), and the one that ended is gone; or nobody listened, and
@@ -133,9 +133,9 @@ bool host_iw_cm_try_again(struct host_iw_id *id, uint64_t now_ns);
 /* One socket. 0 or -errno. `*port` 0: a free one, which it says. */
 int host_iw_cm_listen_on(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t *port);
 void host_iw_cm_stop_listening(struct host_iw_id *id);
-/* The device's addresses have changed: those who listen to all of them follow. */
+/* Lets the listeners on all addresses follow the device's addresses, which have changed. */
 void host_iw_cm_follow_addrs(struct host_iw_cm *cm);
-/* Takes what has come. Whether anything had. */
+/* Takes connections that have come. Returns whether there were any. */
 bool host_iw_cm_take_incoming(struct host_iw_cm *cm, uint64_t now_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of librdmacm beside the trodden path, at the address argv[1]: in a state that forbids them, with
- * arguments that are often forgotten, many at once. A line for each: "ok NAME" or "not ok NAME: what came".
- * `cm_edges scope ADDRESS INTERFACE`: which device a link-local address is found on. */
+ * arguments that are often forgotten, many at once. A line for each: "ok NAME" or "not ok NAME: RESULT".
+ * `cm_edges scope ADDRESS INTERFACE`: finds the device of a link-local address. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -42,7 +42,7 @@ static int is_readable(const struct rdma_event_channel *channel, int wait_ms)
     return poll(&p, 1, wait_ms) == 1;
 }
 
-/* Takes the next event of a channel within 5 s: its id, or NULL where it is another one. */
+/* Takes the next event of a channel within 5 s: its id, or NULL if it is another one. */
 static struct rdma_cm_id *take(struct rdma_event_channel *channel, enum rdma_cm_event_type wanted)
 {
     struct rdma_cm_event *event;

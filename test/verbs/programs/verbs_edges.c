@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Arguments of libibverbs beside the trodden path: each is obeyed, or refused with the errno value of
- * rdma-core. A line for each: "ok NAME" or "not ok NAME: what came". */
+ * rdma-core. A line for each: "ok NAME" or "not ok NAME: RESULT". */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void row(const char *name, int is_right, const char *what)
     failures += !is_right;
 }
 
-/* A call that has to fail with `want`: `made` is what it returned. */
+/* Reports a call that has to fail with errno `want`; `made` is its result. */
 static void refused(const char *name, const void *made, int want)
 {
     row(name, !made && errno == want, made ? "it was taken" : "another error");
