@@ -82,7 +82,8 @@ struct host_cm_calls {
     int (*notify)(struct host_conn_id *id);
     int (*reject)(struct host_conn_id *id, const void *private_data, uint16_t len_bytes);
     int (*disconnect)(struct host_conn_id *id);
-    int (*join_mcast)(struct host_conn_id *id, const struct nornic_addr *group, struct nornic_error *why);
+    int (*join_mcast)(struct host_conn_id *id, const struct nornic_addr *group, bool is_send_only,
+                      struct nornic_error *why);
     int (*leave_mcast)(struct host_conn_id *id, const struct nornic_addr *group);
 
     /* A descriptor that polls readable (POLLIN) while events wait; the manager's. */

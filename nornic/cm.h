@@ -198,6 +198,11 @@ int nornic_cm_id_join_mcast(struct nornic_cm_id *id, const struct nornic_addr *g
                             struct nornic_error *why);
 int nornic_cm_id_leave_mcast(struct nornic_cm_id *id, const struct nornic_addr *group);
 
+/* Joins a group as nornic_cm_id_join_mcast() does, only to send to it: the network is not told, and nothing
+ * comes from the group. nornic_cm_id_leave_mcast() ends it. */
+int nornic_cm_id_join_mcast_to_send(struct nornic_cm_id *id, const struct nornic_addr *group,
+                                    struct nornic_error *why);
+
 #define NORNIC_CM_PRIVATE_BYTES 512 /* of the message that carries most: an MPA frame; of RoCE's 224 */
 
 /* An event, from when it is taken until it is acknowledged. */

@@ -258,7 +258,14 @@ int nornic_cm_id_join_mcast(struct nornic_cm_id *id, const struct nornic_addr *g
                             struct nornic_error *why)
 {
     pthread_mutex_lock(&id->lock);
-    return unlock(id, id->calls->join_mcast(id->host, group, why));
+    return unlock(id, id->calls->join_mcast(id->host, group, false, why));
+}
+
+int nornic_cm_id_join_mcast_to_send(struct nornic_cm_id *id, const struct nornic_addr *group,
+                                    struct nornic_error *why)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, id->calls->join_mcast(id->host, group, true, why));
 }
 
 int nornic_cm_id_leave_mcast(struct nornic_cm_id *id, const struct nornic_addr *group)

@@ -86,9 +86,10 @@ int host_cm_qp_attr(const struct host_cm_id *id, enum nornic_qp_state to, struct
 /* Joins a multicast group for UD (ROCE-UD-24), from the GID that resolving chose, else from the first of
  * the group's family: the kernel tells the network (IGMP, MLD). MULTICAST_JOIN follows with the path, QPN
  * and Q_Key to send to; or -errno at once. To receive, a QP is attached as well (roce_qp_attach_mcast()).
- * And leaves it. A group is joined once by an id (-EEXIST,
+ * `is_send_only`: the kernel is not told. Leaving ends it. A group is joined once by an id (-EEXIST,
  * -ENOENT). */
-int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, struct nornic_error *why);
+int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, bool is_send_only,
+                           struct nornic_error *why);
 int host_cm_leave_multicast(struct host_cm_id *id, const struct nornic_addr *group);
 
 /* --- events --- */

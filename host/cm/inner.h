@@ -27,6 +27,7 @@ enum host_cm_step {
 
 struct host_cm_group {
     struct nornic_addr addr;
+    bool is_send_only; /* the device is no member for this id */
     struct host_cm_group *next;
 };
 

@@ -31,10 +31,12 @@ static int join(struct host_cm_id *id, const struct nornic_addr *addr, struct ho
     if (sgid_index < 0)
         return net_error_set(why, EADDRNOTAVAIL, "%s has no address of the group's family",
                              id->cm->dev->port->name);
-    int err = host_multicast_join(id->cm->dev, addr, why);
+    if (!nornic_addr_is_multicast(addr))
+        return net_error_set(why, EINVAL, "that is no multicast group");
+    int err = group->is_send_only ? 0 : host_multicast_join(id->cm->dev, addr, why);
     if (err)
         return err;
-    *group = (struct host_cm_group){.addr = *addr};
+    group->addr = *addr;
     *at = group;
     record->event.values.path = host_cm_path((unsigned)sgid_index, addr, &mac);
     record->event.values.path.remote_qpn = record->event.values.qpn = ROCE_MULTICAST_QPN; /* ROCE-UD-20 */
@@ -43,12 +45,14 @@ static int join(struct host_cm_id *id, const struct nornic_addr *addr, struct ho
     return 0;
 }
 
-int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, struct nornic_error *why)
+int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, bool is_send_only,
+                           struct nornic_error *why)
 {
     struct host_cm_record *record = host_cm_record_new(id->cm, id, NORNIC_CM_EVENT_MULTICAST_JOIN);
     struct host_cm_group *member = calloc(1, sizeof *member);
     int err = net_error_set(why, ENOMEM, "no memory for a multicast group");
     if (record && member) {
+        member->is_send_only = is_send_only;
         host_dev_lock(id->cm->dev);
         err = join(id, group, member, record, why);
         host_dev_unlock(id->cm->dev);
@@ -64,7 +68,8 @@ static void leave(struct host_cm_id *id, struct host_cm_group **at)
 {
     struct host_cm_group *group = *at;
     *at = group->next;
-    host_multicast_leave(id->cm->dev, &group->addr);
+    if (!group->is_send_only)
+        host_multicast_leave(id->cm->dev, &group->addr);
     free(group);
 }
 

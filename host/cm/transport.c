@@ -145,9 +145,10 @@ static int disconnect(struct host_conn_id *id)
     return host_cm_disconnect(id_of(id), NULL, 0);
 }
 
-static int join_mcast(struct host_conn_id *id, const struct nornic_addr *group, struct nornic_error *why)
+static int join_mcast(struct host_conn_id *id, const struct nornic_addr *group, bool is_send_only,
+                      struct nornic_error *why)
 {
-    return host_cm_join_multicast(id_of(id), group, why);
+    return host_cm_join_multicast(id_of(id), group, is_send_only, why);
 }
 
 static int leave_mcast(struct host_conn_id *id, const struct nornic_addr *group)

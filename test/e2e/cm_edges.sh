@@ -41,6 +41,12 @@ scope() {
     if [ "$out" = "$4" ]; then ok "$1"
     else notok "$1" "$rc: $out $err"; fi
 }
+# an id resolves anew after an address without a neighbour
+ip -n "nn-$$-a" addr add 10.88.0.1/24 dev nna0 && ip -n "nn-$$-b" addr add 10.88.0.2/24 dev nnb0 || exit 1
+run "${here[@]}" NORNIC_PORT=packet:nna0 "$program" again 10.88.0.9 10.88.0.2
+echo "$out"
+[ "$rc" = 0 ] || notok again_program "exit status $rc: $err"
+
 scope scope_of_the_first fe80::b0 nna0 "nornic0 scope nna0"
 scope scope_of_the_second fe80::b1 nna1 "nornic1 scope nna1"
 scope scope_of_no_device fe80::b1 nna2 "No such device"

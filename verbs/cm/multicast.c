@@ -55,7 +55,8 @@ static int join(struct cma_id *id, const struct sockaddr *addr, bool is_send_onl
     cma_lock();
     LIST_INSERT_HEAD(&id->groups, group, entry);
     cma_unlock();
-    err = -nornic_cm_id_join_mcast(id->nornic, &wanted, &why);
+    err = is_send_only ? -nornic_cm_id_join_mcast_to_send(id->nornic, &wanted, &why)
+                       : -nornic_cm_id_join_mcast(id->nornic, &wanted, &why);
     if (err) {
         cma_lock();
         LIST_REMOVE(group, entry);

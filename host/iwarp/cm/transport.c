@@ -136,10 +136,12 @@ static int disconnect(struct host_conn_id *id)
     return host_iw_cm_disconnect(id_of(id));
 }
 
-static int join_mcast(struct host_conn_id *id, const struct nornic_addr *group, struct nornic_error *why)
+static int join_mcast(struct host_conn_id *id, const struct nornic_addr *group, bool is_send_only,
+                      struct nornic_error *why)
 {
     (void)id;
     (void)group;
+    (void)is_send_only;
     return net_error_set(why, EOPNOTSUPP, "iWARP has no multicast: it is over TCP");
 }
 

@@ -324,7 +324,7 @@ Test(cm, ROCE_UD_24_a_group_is_joined)
     struct nornic_error why = {""};
     struct nornic_addr group = nornic_addr_from_v4((uint8_t[]){239, 1, 2, 3});
     cr_assert_eq(host_cm_create_id(pair.side[0].cm, NORNIC_PS_UDP, NULL, &id), 0);
-    cr_assert_eq(host_cm_join_multicast(id, &group, &why), 0, "%s", why.text);
+    cr_assert_eq(host_cm_join_multicast(id, &group, false, &why), 0, "%s", why.text);
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], NORNIC_CM_EVENT_MULTICAST_JOIN);
     cr_expect_eq(event->values.qpn, 0xffffff);
     cr_expect_eq(event->values.qkey, 0x01234567);
@@ -333,10 +333,10 @@ Test(cm, ROCE_UD_24_a_group_is_joined)
     cr_expect_arr_eq(event->values.path.av.dst_mac.b, "\x01\x00\x5e\x01\x02\x03", 6);
     cr_expect(nornic_addr_equal(&event->values.path.av.dgid, &group));
     host_cm_ack_event(event);
-    cr_expect_eq(host_cm_join_multicast(id, &group, &why), -EEXIST);
+    cr_expect_eq(host_cm_join_multicast(id, &group, false, &why), -EEXIST);
     cr_expect_eq(host_cm_leave_multicast(id, &group), 0);
     cr_expect_eq(host_cm_leave_multicast(id, &group), -ENOENT);
-    cr_expect_eq(host_cm_join_multicast(id, &pair.side[0].addr, &why), -EINVAL);
+    cr_expect_eq(host_cm_join_multicast(id, &pair.side[0].addr, false, &why), -EINVAL);
     host_cm_destroy_id(id);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a CM asks the kernel: routes, neighbours, groups; and what the kernel tells it. */
+/* Questions of a CM to the kernel (routes, neighbours, groups), and messages of the kernel to it. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <net/if.h>
@@ -177,7 +177,7 @@ Test(cm_kernel, ROCE_UD_24_the_kernel_is_told_of_a_group)
     for (int g = 0; g < 2; g++) {
         struct nornic_addr group = addr_of(groups[g]);
         for (int i = 0; i < 2; i++) {
-            cr_assert_eq(host_cm_join_multicast(ids[i], &group, &why), 0, "%s", why.text);
+            cr_assert_eq(host_cm_join_multicast(ids[i], &group, false, &why), 0, "%s", why.text);
             cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_MULTICAST_JOIN);
         }
         cr_expect_eq(netns_run(&pair.veth, 0, "ip maddr show dev nn0 | grep -qwF %s", groups[g]), 0);
@@ -191,6 +191,27 @@ Test(cm_kernel, ROCE_UD_24_the_kernel_is_told_of_a_group)
         cr_expect_neq(netns_run(&pair.veth, 0, "ip maddr show dev nn0 | grep -qwF %s", groups[g]), 0, "%s",
                       groups[g]);
     host_cm_destroy_id(ids[0]);
+}
+
+/* covers: ROCE-UD-24 */
+Test(cm_kernel, ROCE_UD_24_a_sender_alone_is_no_member)
+{
+    struct host_cm_id *ids[2] = {new_id(), new_id()};
+    struct nornic_error why = {""};
+    struct nornic_addr group = addr_of("239.1.2.3");
+    netns_enter(&pair.veth, 0);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(host_cm_join_multicast(ids[i], &group, i == 0, &why), 0, "%s", why.text);
+        cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_MULTICAST_JOIN);
+        const char *command = "ip maddr show dev nn0 | grep -qwF 239.1.2.3";
+        cr_expect_eq(netns_run(&pair.veth, 0, "%s", command) == 0, i == 1, "id %d", i);
+    }
+    cr_expect_eq(host_cm_leave_multicast(ids[0], &group), 0);
+    cr_expect_eq(netns_run(&pair.veth, 0, "ip maddr show dev nn0 | grep -qwF 239.1.2.3"), 0,
+                 "the member stays one");
+    netns_enter(&pair.veth, -1);
+    for (int i = 0; i < 2; i++)
+        host_cm_destroy_id(ids[i]);
 }
 
 /* covers: ROCE-CM-64 */

@@ -87,7 +87,7 @@ static void send_to(struct roce_qp *qp, const struct nornic_addr *group)
     struct nornic_error why = {""};
     cr_assert_eq(host_cm_create_id(s->cm, NORNIC_PS_UDP, NULL, &id), 0);
     netns_enter(&pair.veth, 0);
-    cr_assert_eq(host_cm_join_multicast(id, group, &why), 0, "%s", why.text);
+    cr_assert_eq(host_cm_join_multicast(id, group, false, &why), 0, "%s", why.text);
     netns_enter(&pair.veth, -1);
     struct host_cm_event *event = cm_pair_expect(s, NORNIC_CM_EVENT_MULTICAST_JOIN);
     host_dev_lock(s->dev);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of librdmacm beside the trodden path, at the address argv[1]: in a state that forbids them, with
  * arguments that are often forgotten, many at once. A line for each: "ok NAME" or "not ok NAME: RESULT".
- * `cm_edges scope ADDRESS INTERFACE`: finds the device of a link-local address. */
+ * `cm_edges scope ADDRESS INTERFACE`: finds the device of a link-local address.
+ * `cm_edges again SILENT ADDRESS`: resolves ADDRESS after SILENT, at which there is no neighbour. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -208,6 +209,102 @@ static void test_family(void)
     rdma_destroy_id(listener);
 }
 
+/* --- private data --- */
+
+static const char data[256] = "private";
+
+/* Takes a kind of event, and checks its private data: at least `len` bytes. */
+static struct rdma_cm_id *take_data(struct rdma_event_channel *channel, enum rdma_cm_event_type wanted,
+                                    int len)
+{
+    struct rdma_cm_event *event;
+    if (!is_readable(channel, 5000) || rdma_get_cm_event(channel, &event))
+        return NULL;
+    const struct rdma_conn_param *param = &event->param.conn;
+    const int is_right = event->event == wanted && param->private_data_len >= len &&
+                         memcmp(param->private_data, data, (size_t)len) == 0;
+    struct rdma_cm_id *id = is_right ? event->id : NULL;
+    rdma_ack_cm_event(event);
+    return id;
+}
+
+static int is_init(struct rdma_cm_id *id)
+{
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    return ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_INIT;
+}
+
+/* Longer data than the message has room for is refused, and nothing happens. The longest arrives. */
+static void test_private_data(int is_iwarp)
+{
+    struct sockaddr_in at;
+    const uint8_t connect = is_iwarp ? 255 : 56, accept = is_iwarp ? 255 : 196, reject = is_iwarp ? 255 : 148;
+    struct rdma_cm_id *listener = listen_here(&at);
+    for (int is_accepted = 0; is_accepted < 2; is_accepted++) {
+        struct rdma_cm_id *id = routed(&at), *in;
+        struct rdma_conn_param param = {.private_data = data, .private_data_len = (uint8_t)(connect + 1)};
+        if (!is_iwarp)
+            row("connect_with_too_much_data", is_refused(rdma_connect(id, &param), EINVAL) && is_init(id) &&
+                                                  !is_readable(servers, 50) && !is_readable(clients, 0));
+        param.private_data_len = connect;
+        row("connect_with_the_most_data", !rdma_connect(id, &param));
+        in = take_data(servers, RDMA_CM_EVENT_CONNECT_REQUEST, connect);
+        row("most_data_of_a_request", in != NULL);
+        add_qp(in);
+        param.private_data_len = (uint8_t)(accept + 1);
+        if (!is_iwarp) {
+            row("accept_with_too_much_data",
+                is_refused(rdma_accept(in, &param), EINVAL) && is_init(in) && !is_readable(clients, 50));
+            row("reject_with_too_much_data",
+                is_refused(rdma_reject(in, data, (uint8_t)(reject + 1)), EINVAL) &&
+                    !is_readable(clients, 50));
+        }
+        param.private_data_len = accept;
+        if (is_accepted)
+            row("most_data_of_an_answer",
+                !rdma_accept(in, &param) && take_data(clients, RDMA_CM_EVENT_ESTABLISHED, accept));
+        else
+            row("most_data_of_a_refusal",
+                !rdma_reject(in, data, reject) && take_data(clients, RDMA_CM_EVENT_REJECTED, reject));
+        if (is_accepted)
+            take(servers, RDMA_CM_EVENT_ESTABLISHED);
+        drop(in);
+        drop(id);
+    }
+    rdma_destroy_id(listener);
+}
+
+/* --- an address without a neighbour --- */
+
+static int test_again(const char *silent, const char *address)
+{
+    struct rdma_cm_id *id;
+    struct rdma_cm_event *event;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(7471)};
+    rdma_create_id(clients, &id, NULL, RDMA_PS_TCP);
+    for (int is_taken = 1; is_taken >= 0; is_taken--) {
+        inet_pton(AF_INET, silent, &to.sin_addr);
+        row("resolve_a_silent_address", !rdma_resolve_addr(id, NULL, (void *)&to, 200));
+        row("resolve_while_resolving", is_refused(rdma_resolve_addr(id, NULL, (void *)&to, 200), EINVAL));
+        row("the_error_is_an_event", is_readable(clients, 5000));
+        if (is_taken && !rdma_get_cm_event(clients, &event))
+            row("address_error", event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status < 0);
+        inet_pton(AF_INET, address, &to.sin_addr);
+        row(is_taken ? "resolve_before_the_error_is_acknowledged" : "resolve_before_the_error_is_taken",
+            !rdma_resolve_addr(id, NULL, (void *)&to, 2000));
+        if (is_taken)
+            rdma_ack_cm_event(event);
+        else
+            row("address_error_that_waited", take(clients, RDMA_CM_EVENT_ADDR_ERROR) == id);
+        row("address_resolved_after_it", take(clients, RDMA_CM_EVENT_ADDR_RESOLVED) == id);
+        rdma_destroy_id(id);
+        rdma_create_id(clients, &id, NULL, RDMA_PS_TCP);
+    }
+    rdma_destroy_id(id);
+    return failures != 0;
+}
+
 /* --- many at once --- */
 
 static double now(void)
@@ -239,6 +336,19 @@ static void test_many(void)
 
 /* --- multicast --- */
 
+/* Returns whether an interface of this namespace is a member of 239.7.7.7. */
+static int is_member(void)
+{
+    char line[200];
+    int found = 0;
+    FILE *f = fopen("/proc/net/igmp", "r");
+    while (f && fgets(line, sizeof line, f))
+        found |= strstr(line, "070707EF") != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static void test_groups(void)
 {
     struct rdma_cm_id *id;
@@ -263,6 +373,11 @@ static void test_groups(void)
     int err = rdma_join_multicast_ex(id, &attr, NULL);
     take(clients, RDMA_CM_EVENT_MULTICAST_JOIN);
     row("join_to_send_alone", !err && id->qp && ibv_detach_mcast(id->qp, &gid, 0) != 0);
+    row("join_to_send_alone_is_no_membership", !is_member());
+    err = rdma_leave_multicast(id, (void *)&group) || rdma_join_multicast(id, (void *)&group, NULL);
+    take(clients, RDMA_CM_EVENT_MULTICAST_JOIN);
+    row("join_is_a_membership", !err && is_member());
+    row("leave_ends_the_membership", !rdma_leave_multicast(id, (void *)&group) && !is_member());
     drop(id);
 }
 
@@ -288,6 +403,8 @@ int main(int argc, char **argv)
     servers = rdma_create_event_channel();
     clients = rdma_create_event_channel();
     alarm(60);
+    if (argc == 4 && strcmp(argv[1], "again") == 0)
+        return test_again(argv[2], argv[3]);
     if (argc == 4)
         return show_scope(argv[2], argv[3]);
     here.sin_family = AF_INET;
@@ -298,6 +415,7 @@ int main(int argc, char **argv)
     test_states(is_iwarp);
     test_late();
     test_family();
+    test_private_data(is_iwarp);
     if (!is_iwarp) {
         test_many();
         test_groups();
