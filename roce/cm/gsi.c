@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "roce/cm/pace.h"
+
 #define SLOTS      256 /* receives that wait, and sends on their way: powers of two */
 #define RECV_BYTES (NORNIC_L3_AREA_BYTES + ROCE_MAD_BYTES)
 #define GSI_QKEY   0x80010000u /* ROCE-GSI-1 */
@@ -11,12 +13,7 @@
 /* Datagrams that wait for a slot: several for each id that there may be. */
 #define WAITING_MAX 65536
 
-/* The carrier's pace. A receiver's gate takes 512 datagrams for QP 1 in a window of this length
- * (NET_STEER_LIMIT); a carrier sends half of that, since the receiver's windows begin at another time. */
-#define SHARE     256
-#define WINDOW_NS (UINT64_C(1) << 24)
-
-/* A datagram that found no slot, or no room in its window. */
+/* A datagram that found no slot, or that the pace keeps back. */
 struct waiting {
     struct waiting *next;
     struct roce_cm_path path;
@@ -36,9 +33,8 @@ struct roce_cm_gsi {
     unsigned busy;                           /* sends on their way */
     struct waiting *waiting, **waiting_last; /* in the order of their sending */
     unsigned waiting_count;
-    uint64_t window_ns;   /* when the window began, */
-    unsigned window_sent; /* and the number of datagrams sent in it */
-    uint64_t *dropped;    /* a counter of the CM */
+    struct roce_cm_pace pace;
+    uint64_t *dropped; /* a counter of the CM */
     struct {
         uint8_t recv[SLOTS][RECV_BYTES];
         uint8_t send[SLOTS][ROCE_MAD_BYTES];
@@ -127,6 +123,25 @@ void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi)
     mem.free(mem.ctx, gsi);
 }
 
+static uint16_t attr_of(const uint8_t *mad)
+{
+    struct roce_mad hdr;
+    roce_mad_get(&hdr, mad);
+    return hdr.attr_id;
+}
+
+static bool is_request(const uint8_t *mad)
+{
+    const uint16_t attr = attr_of(mad);
+    return attr == ROCE_CM_REQ || attr == ROCE_CM_DREQ || attr == ROCE_CM_SIDR_REQ;
+}
+
+static bool is_answer(const uint8_t *mad)
+{
+    const uint16_t attr = attr_of(mad);
+    return attr == ROCE_CM_REP || attr == ROCE_CM_REJ || attr == ROCE_CM_DREP || attr == ROCE_CM_SIDR_REP;
+}
+
 /* Sends complete in order, so that the next slot is free unless all are taken: this one is. */
 static void send_now(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, const uint8_t *mad)
 {
@@ -156,20 +171,16 @@ static void send_now(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, c
     }
     gsi->next_slot = (slot + 1) % SLOTS;
     gsi->busy++;
-    gsi->window_sent++;
+    roce_cm_pace_sent(&gsi->pace, is_request(mad));
 }
 
-/* Whether a datagram may leave now. */
-static bool has_room(struct roce_cm_gsi *gsi, uint64_t now_ns)
+/* Returns whether a datagram may leave now. */
+static bool has_room(struct roce_cm_gsi *gsi, const uint8_t *mad, uint64_t now_ns)
 {
-    if (now_ns - gsi->window_ns >= WINDOW_NS) {
-        gsi->window_ns = now_ns;
-        gsi->window_sent = 0;
-    }
-    return gsi->window_sent < SHARE && !gsi->ah[gsi->next_slot];
+    return !gsi->ah[gsi->next_slot] && roce_cm_pace_allows(&gsi->pace, is_request(mad), now_ns);
 }
 
-/* Keeps a datagram until a slot is free. */
+/* Keeps a datagram until it may leave. */
 static void keep(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, const uint8_t *mad)
 {
     struct waiting *w = gsi->waiting_count < WAITING_MAX ? gsi->mem.alloc(gsi->mem.ctx, sizeof *w) : NULL;
@@ -187,7 +198,7 @@ static void keep(struct roce_cm_gsi *gsi, const struct roce_cm_path *path, const
 static void send_waiting(struct roce_cm_gsi *gsi, uint64_t now_ns)
 {
     struct waiting *w;
-    while ((w = gsi->waiting) && has_room(gsi, now_ns)) {
+    while ((w = gsi->waiting) && has_room(gsi, w->mad, now_ns)) {
         gsi->waiting = w->next;
         gsi->waiting_count--;
         if (!gsi->waiting)
@@ -200,7 +211,7 @@ static void send_waiting(struct roce_cm_gsi *gsi, uint64_t now_ns)
 void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns)
 {
     struct roce_cm_gsi *gsi = ctx;
-    if (gsi->waiting || !has_room(gsi, now_ns))
+    if (gsi->waiting || !has_room(gsi, mad, now_ns))
         keep(gsi, path, mad);
     else
         send_now(gsi, path, mad);
@@ -213,7 +224,8 @@ bool roce_cm_gsi_is_sending(const struct roce_cm_gsi *gsi)
 
 uint64_t roce_cm_gsi_deadline_ns(const struct roce_cm_gsi *gsi)
 {
-    return gsi->waiting && gsi->window_sent >= SHARE ? gsi->window_ns + WINDOW_NS : NET_TIME_NONE;
+    bool is_due = gsi->waiting && !gsi->ah[gsi->next_slot];
+    return is_due ? roce_cm_pace_next_ns(&gsi->pace) : NET_TIME_NONE;
 }
 
 bool roce_cm_gsi_is_crowded(const struct roce_cm_gsi *gsi)
@@ -238,6 +250,8 @@ static void recv_done(struct roce_cm_gsi *gsi, struct roce_cm *cm, const struct 
     struct roce_cm_path path = {.remote_qpn = wc->src_qpn, .pkey_index = wc->pkey_index};
     if (wc->status != NORNIC_WC_SUCCESS)
         return;
+    if (wc->byte_len == RECV_BYTES && is_answer(buffer + NORNIC_L3_AREA_BYTES))
+        roce_cm_pace_answered(&gsi->pace);
     if (wc->byte_len >= NORNIC_L3_AREA_BYTES && roce_ah_from_wc(gsi->dev, wc, buffer, &path.av) == 0)
         roce_cm_input(cm, &path, buffer + NORNIC_L3_AREA_BYTES, wc->byte_len - NORNIC_L3_AREA_BYTES, now_ns);
     post_recv(gsi, slot);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "roce/cm/cm.h"
+#include "roce/cm/pace.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 
@@ -116,21 +117,28 @@ Test(carrier, ROCE_GSI_1_a_port_has_one_qp1)
     cr_expect_eq(cm_alloc.live, live);
 }
 
-Test(carrier, sends_beyond_the_share_of_a_window_wait_for_the_next)
+/* Requests that nobody answers leave at the pace that forgets them, other messages at the device's. */
+Test(carrier, sends_beyond_the_pace_wait_for_their_time)
 {
     struct nornic_addr elsewhere = gid.addr;
     struct roce_cm_id *ids[300];
+    unsigned sent;
     elsewhere.b[15] = 9;
     for (unsigned i = 0; i < 300; i++)
         ids[i] = connect_to(&elsewhere, NULL);
-    cr_expect_eq(pump(), 256);
-    const uint64_t next_ns = roce_cm_deadline_ns(cm);
-    cr_expect_leq(next_ns, 1000 + (UINT64_C(1) << 24));
-    clock_ns = next_ns;
-    cr_expect_eq(pump(), 300 - 256, "in their order, none is lost");
+    cr_expect_eq(sent = pump(), ROCE_CM_PACE_AWAITED);
+    cr_expect_leq(roce_cm_deadline_ns(cm), 1000 + ROCE_CM_PACE_TICK_NS);
+    for (unsigned frames, tick = 0; tick < 300 && sent < 300; tick++, sent += frames) {
+        clock_ns = roce_cm_deadline_ns(cm);
+        cr_assert_eq(frames = pump(), ROCE_CM_PACE_FORGET);
+    }
+    cr_expect_eq(sent, 300, "in their order, none is lost");
+    clock_ns += ROCE_CM_PACE_BURST * ROCE_CM_PACE_TICK_NS;
     for (unsigned i = 0; i < 300; i++)
-        cr_assert_eq(roce_cm_id_destroy(ids[i], next_ns), 0); /* a REJ each */
-    cr_expect_eq(pump(), 256 - (300 - 256), "the rest of that window's share");
+        cr_assert_eq(roce_cm_id_destroy(ids[i], clock_ns), 0); /* a REJ each */
+    cr_expect_eq(pump(), ROCE_CM_PACE_BURST);
+    clock_ns = roce_cm_deadline_ns(cm);
+    cr_expect_eq(pump(), ROCE_CM_PACE_PER_TICK);
     cr_expect_eq(roce_cm_counters(cm)->tx_dropped, 0);
 }
 
