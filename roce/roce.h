@@ -3,8 +3,8 @@
  * frames, completions, events and the next deadline out. It does no I/O, reads no clock, takes no lock and
  * starts no thread.
  *
- * Who may call what: all calls of one device come from one thread at a time (whoever holds the lock that
- * the caller keeps), except these, which the application's thread may make beside a running progress:
+ * Threads: all calls of one device come from one thread at a time (the holder of the caller's lock), except
+ * these, which the application's thread may make beside a running progress:
  * roce_post_send(), roce_bind_mw(), roce_post_recv() and rdma_srq_post() (one poster per queue at a time)
  * and rdma_cq_poll() (one poller per CQ). */
 #ifndef NORNIC_ROCE_ROCE_H
@@ -43,8 +43,8 @@ struct roce_event {
     struct rdma_srq *srq; /* SRQ_ERR, SRQ_LIMIT_REACHED */
 };
 
-/* Whose packets a QP takes: nobody's before RTR and in ERR; of a connected one its peer's, by the peer's
- * address; of a datagram one, or one with an alternate path, whoever sends them. */
+/* The senders that a QP takes packets of: none before RTR and in ERR; for a connected QP its peer, by the
+ * peer's address; for a datagram QP, or a QP with an alternate path, all. */
 enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 
 /* Zero means the default, if the comment has one. */
@@ -58,7 +58,7 @@ struct roce_dev_config {
     uint32_t max_mr;            /* default 65536 */
     uint32_t port_mtu_bytes;    /* IP MTU of the port; bounds the path MTU (ROCE-QP-32); needed */
     uint32_t window_pkts;  /* unacknowledged request packets of a QP, below 2^23, default 512 (ROCE-RC-4) */
-    uint32_t answer_bytes; /* of a QP's READs, what may be under way at once: a longer READ is asked for in
+    uint32_t answer_bytes; /* of a QP's READs under way at once: a longer READ is asked for in
                               requests of half of it. Default 0: no limit */
     unsigned parse_flags;  /* enum roce_parse_flags: the receive profile */
     uint32_t first_qpn; /* lowest QPN that the device gives, at least 17, which is the default. Devices that
@@ -74,26 +74,27 @@ struct roce_dev_config {
     bool selective;        /* retransmit selectively with peers that can: docs/selective-retransmission.md */
     bool roce_v1;          /* speak RoCEv1 as well (ROCE-FRM-55) */
     bool udp_socket;       /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
-    /* Other processes have QPs at the device's addresses, and a QP 1 each: what is sent to such an address
+    /* Other processes have QPs at the device's addresses, and a QP 1 each: a packet to such an address
      * and a QPN outside of the device's range leaves by the port. */
     bool shared_addrs;
     struct roce_cc_config cc; /* congestion management */
 
-    /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
-     * NULL. */
+    /* Called by a post when the device had no posted work before: wake a thread that sleeps on progress. May
+     * be NULL. */
     void (*doorbell)(void *ctx);
     /* Called when the first QP attaches to a multicast group, and after the last has left it: the interface
-     * joins (IGMP, MLD), or leaves. Whatever it returns for a join, 0 or -errno, is the attach's result. Must
+     * joins (IGMP, MLD), or leaves. Its result for a join, 0 or -errno, is the attach's result. Must
      * not call back into the device. May be NULL. */
     int (*mcast)(void *ctx, const struct nornic_addr *group, bool join);
     /* Called inside progress and control calls. Must not call back into the device. May be NULL. */
     void (*event)(void *ctx, const struct roce_event *event);
-    /* A QP is about to be freed by roce_qp_destroy(), whoever called it: what was told of it is void. Must
+    /* A QP is about to be freed by roce_qp_destroy(): events of it are void. Must
      * not call back into the device. May be NULL. */
     void (*qp_gone)(void *ctx, const struct roce_qp *qp);
-    /* From now on a QP takes packets of nobody, of `peer` alone, or of anybody; of a new QP: nobody's. For
-     * who can keep others away from the device (net_port_steer()); the device itself judges every packet that
-     * it gets. Called inside progress and control calls. Must not call back into the device. May be NULL. */
+    /* From now on a QP takes packets of nobody, of `peer` alone, or of anybody; of a new QP: nobody's. For a
+     * port that can keep others away from the device (net_port_steer()); the device itself judges every
+     * packet that it gets. Called inside progress and control calls. Must not call back into the device. May
+     * be NULL. */
     void (*reach)(void *ctx, uint32_t qpn, enum roce_reach reach, const struct nornic_addr *peer);
     roce_trace_hook *trace; /* may be NULL */
     bool trace_parse_tx;
@@ -111,7 +112,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
 /* 0, or -EBUSY while it has QPs, PDs or regions. */
 int roce_dev_destroy(struct roce_dev *dev);
 
-/* What stands between a device and its end. Regions, windows, SRQs and address handles hold their PD. */
+/* The objects that keep a device from its end. Regions, windows, SRQs and address handles hold their PD. */
 struct roce_dev_use {
     uint32_t qps; /* QP 1 among them */
     uint32_t pds, xrcds;
@@ -132,25 +133,25 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
 int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct nornic_mac *mac);
 /* The entry at `index` (of any value), valid until the table changes; NULL: none. */
 const struct nornic_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
-/* The lowest index of an entry that has `addr`, and this type and this VLAN where they are asked for (NULL:
- * any will do); -ENOENT: there is none. */
+/* The lowest index of an entry that has `addr`, and this type and this VLAN if they are given (NULL:
+ * any); -ENOENT: there is none. */
 int roce_dev_gid_find(const struct roce_dev *dev, const struct nornic_addr *addr,
                       const enum nornic_gid_type *type, const uint16_t *vlan_id);
 
 /* The P_Key table: 0, or -EINVAL (index, or a key whose low 15 bits are 0 and that is not 0 to clear the
  * entry). A change raises PKEY_CHANGE. QPs whose key is cleared keep their state, but take no packet and
- * send none until the entry has a key again. And an entry: 0 where there is none. */
+ * send none until the entry has a key again. And an entry: 0 if there is none. */
 int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey);
 uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
 
 /* Joins two devices, so that a frame that one of them sends to an address of the other is handed over
- * inside the engine: a port does not loop back what it sends. Both, and all that either is joined to, are
- * driven by one thread at a time from now on, and are told apart by QPN ranges that do not overlap where
+ * inside the engine: a port does not loop back its frames. Both, and all that either is joined to, are
+ * driven by one thread at a time from now on, and are told apart by QPN ranges that do not overlap if
  * they have an address in common (-EINVAL if they do). Destroying a device takes it out. */
 int roce_dev_link(struct roce_dev *a, struct roce_dev *b);
 
 /* The host of `peer` says that nobody there takes packets (ICMP port unreachable), so waiting longer and
- * repeating lead to nothing: what is not answered within 100 ms, or when its own timer fires before, fails
+ * repeating lead to nothing: a request not answered within 100 ms, or when its own timer fires before, fails
  * with RETRY_EXC_ERR at once, or goes to the alternate path. An answer of the peer shows that it is there
  * after all, and all is as before. */
 void roce_dev_refused(struct roce_dev *dev, const struct nornic_addr *peer, uint64_t now_ns);
@@ -167,8 +168,8 @@ void roce_dev_port_state(struct roce_dev *dev, bool up);
 /* Takes received frames (borrowed for the call). */
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns);
 
-/* Builds up to `n` frames, each within the cap_bytes of its buffer, into `bufs` and returns how many. Where a
- * buffer's train_pkts allows it a frame may be a train (net/port.h): cut, it is the packets that would have
+/* Builds up to `n` frames, each within the cap_bytes of its buffer, into `bufs` and returns how many. If a
+ * buffer's train_pkts allows it, a frame may be a train (net/port.h): cut, it is the packets that would have
  * been built one by one. Packets to addresses of this device, and of those
  * that it is linked to, are handed over on the spot and not counted, so that fewer than `n` does not mean
  * that nothing more waits: a call does a bounded piece of work, and roce_dev_tx_pending() tells. */
@@ -183,7 +184,7 @@ uint64_t roce_dev_deadline_ns(const struct roce_dev *dev);
 /* Fires the timers that are due at `now_ns`. */
 void roce_dev_expire(struct roce_dev *dev, uint64_t now_ns);
 
-/* Lives as long as the device; written by whoever makes progress. */
+/* Lives as long as the device; written by the thread that makes progress. */
 const struct roce_dev_counters *roce_dev_counters(const struct roce_dev *dev);
 
 /* --- queue pairs --- */

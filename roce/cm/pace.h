@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pace of datagrams to QP 1 of other devices. QP 1 has no flow control: a receiver's gate takes
  * NET_STEER_LIMIT datagrams in NET_STEER_WINDOW_NS from all senders together, and drops the rest. So a device
- * sends evenly. Requests beyond a few wait for answers to earlier requests: a receiver answers at its own pace,
- * and so slows its senders down. Without answers a request counts for a while only, since an application may
- * think for long. Internal to roce/cm/. */
+ * sends evenly. Requests beyond a few wait for answers to earlier requests: a receiver answers at its own
+ * pace, and so slows its senders down. Without answers a request counts for a while only, since an
+ * application may think for long. Internal to roce/cm/. */
 #ifndef NORNIC_ROCE_CM_PACE_H
 #define NORNIC_ROCE_CM_PACE_H
 

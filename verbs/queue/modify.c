@@ -129,7 +129,6 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, s
         .timeout = now.timeout,
         .retry_cnt = now.retry_cnt,
         .rnr_retry = now.rnr_retry,
-        .alt_port_num = nornic_addr_is_zero(&now.alt_av.dgid) ? 0 : VERBS_PORT_NUM,
         .alt_timeout = now.alt_timeout,
     };
     verbs_ah_attr_of(&now.av, &attr->ah_attr);

@@ -2,8 +2,8 @@
 /* Many ids of librdmacm at once, between processes:
  *     cm_crowd serve ADDRESS COUNT    listens at port 7471, accepts COUNT requests, and waits for their ends
  *     cm_crowd ask ADDRESS COUNT      connects COUNT ids at once; when all stand, disconnects them
- * The server prints "listening" at first. Each prints the events by kind, the longest time without an event in ms,
- * and exits with 0 if each id had its events. */
+ * The server prints "listening" at first. Each prints the events by kind, and the longest time without an
+ * event in ms. It exits with 0 if each id had its events. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
