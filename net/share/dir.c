@@ -33,7 +33,7 @@ static int read_dir(const char *path, struct stat *st)
 /* Judges a directory. 0: it is this user's and closed to others, or a common one. */
 static int judge(const char *path, struct net_share_dir *out)
 {
-    struct stat st;
+    struct stat st = {0};
     int err = read_dir(path, &st);
     if (err)
         return err;
@@ -57,7 +57,7 @@ static int judge_own(const char *path, struct net_share_dir *out)
 /* Whether no other user can remove or rename what this user makes in a directory. */
 static bool is_safe(const char *parent)
 {
-    struct stat st;
+    struct stat st = {0};
     bool is_trusted = read_dir(parent, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
     return is_trusted && (!(st.st_mode & OTHERS_MAY_WRITE) || st.st_mode & S_ISVTX);
 }

@@ -92,7 +92,6 @@ TRUE = {
         (97, 'IWARP-FPDU-10', lambda t: is_crc_wrong(t[97], 0)),
         (124, 'IWARP-DDP-02', lambda t: version(t[124]) == 0),          # DDP is of version 1
         (137, 'IWARP-DDP-02', lambda t: version(t[137]) == 2 and tagged(t[137])),
-        (150, 'IWARP-RDMAP-01', lambda t: t[150][RDMAP] >> 6 == 0),     # RDMAP is of version 1
         (163, 'IWARP-RDMAP-01', lambda t: t[163][RDMAP] >> 6 == 2),
         (202, 'IWARP-RDMAP-01', lambda t: opcode(t[202]) == 15),        # 12 to 15 are reserved
         (215, 'IWARP-RDMAP-01', lambda t: opcode(t[215]) == SEND and tagged(t[215])),

@@ -195,6 +195,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_REQUIRE(recv && list && words && s);
     memset(&world, 0, sizeof world);
     world.s = s;
+    s->service = RS_UNSERVABLE; /* no thread makes progress beside the fuzzer */
     world.words = words;
     s->id = &id;
     s->cq = &cq;

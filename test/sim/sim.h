@@ -37,6 +37,7 @@ struct sim_config {
 uint32_t sim_answer_bytes(const struct sim_config *config);
 
 struct sim_node {
+    struct test_random random; /* of its device */
     struct sim *sim;
     unsigned index;
     struct roce_dev *dev;

@@ -243,8 +243,10 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-    (void)id;
-    return cma_fail(EINVAL, "there is no ECE of vendor 0x%x", ece ? ece->vendor_id : 0);
+    if (id->qp || !ece || ece->vendor_id)
+        return cma_fail(EINVAL, "there is no ECE of vendor 0x%x, or the id has a queue pair",
+                        ece ? ece->vendor_id : 0);
+    return 0; /* as ibv_query_ece() gives it */
 }
 
 int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

@@ -13,7 +13,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, const struct nornic_srq_config 
 {
     struct nornic_srq_config config = *wanted;
     struct nornic_dev_attr limits;
-    if (verbs_object_need(VERBS_PD, pd))
+    if (verbs_object_need(VERBS_PD, pd) || !pd)
         return NULL;
     nornic_dev_query(verbs_own(pd->context)->dev, &limits, sizeof limits);
     if (config.max_wr > limits.max_srq_wr || config.max_sge > limits.max_sge)

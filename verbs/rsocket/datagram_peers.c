@@ -56,10 +56,12 @@ static void forget(struct ds_peers *peers, struct ds_peer *peer)
 
 void ds_peers_free(struct ds_peers *peers)
 {
-    struct ds_peer *peer;
+    struct ds_peer *peer, *next;
     for (unsigned kind = 0; kind < DS_KINDS; kind++)
-        while ((peer = TAILQ_FIRST(&peers->ages[kind])))
+        for (peer = TAILQ_FIRST(&peers->ages[kind]); peer; peer = next) {
+            next = TAILQ_NEXT(peer, by_age);
             forget(peers, peer);
+        }
 }
 
 /* Forgets peers until there is room for one more of that kind. 0 or an errno value. */
