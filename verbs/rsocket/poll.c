@@ -23,7 +23,7 @@ static int look(struct pollfd *fds, struct polled *polled, nfds_t count, bool *m
         fds[i].revents = 0;
         if (!s)
             continue;
-        pthread_mutex_lock(&s->lock);
+        rs_lock(s);
         rs_progress(s);
         fds[i].revents = rs_events(s, fds[i].events);
         if (!fds[i].revents && !rs_arm(s)) {
@@ -31,7 +31,7 @@ static int look(struct pollfd *fds, struct polled *polled, nfds_t count, bool *m
             fds[i].revents = rs_events(s, fds[i].events);
         }
         (void)rs_serve(s);
-        pthread_mutex_unlock(&s->lock);
+        rs_unlock(s);
         found += fds[i].revents != 0;
     }
     return found;
@@ -44,9 +44,9 @@ static void enter(struct pollfd *fds, struct polled *polled, nfds_t count, int w
         polled[i].watch.wake_fd = wake_fd;
         if (!s)
             continue;
-        pthread_mutex_lock(&s->lock);
+        rs_lock(s);
         LIST_INSERT_HEAD(&s->watches, &polled[i].watch, entry);
-        pthread_mutex_unlock(&s->lock);
+        rs_unlock(s);
     }
 }
 
@@ -56,9 +56,9 @@ static void leave(struct polled *polled, nfds_t count)
         struct rsock *s = polled[i].s;
         if (!s)
             continue;
-        pthread_mutex_lock(&s->lock);
+        rs_lock(s);
         LIST_REMOVE(&polled[i].watch, entry);
-        pthread_mutex_unlock(&s->lock);
+        rs_unlock(s);
         rs_put(s);
     }
 }

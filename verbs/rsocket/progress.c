@@ -95,9 +95,9 @@ static int sleep_for(struct rsock *s, int wake_fd, int timeout_ms)
     struct rs_watch watch = {.wake_fd = wake_fd};
     eventfd_t count;
     LIST_INSERT_HEAD(&s->watches, &watch, entry);
-    pthread_mutex_unlock(&s->lock);
+    rs_unlock(s);
     int err = poll(fds, array_len(fds), timeout_ms) < 0 ? errno : 0;
-    pthread_mutex_lock(&s->lock);
+    rs_lock(s);
     LIST_REMOVE(&watch, entry);
     if (fds[1].revents & POLLIN)
         eventfd_read(wake_fd, &count);

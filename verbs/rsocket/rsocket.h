@@ -215,6 +215,8 @@ static inline bool rs_is_over(const struct rsock *s)
 
 /* This thread's descriptor to be woken by; -1 with errno. */
 int rs_wake_fd(void);
+/* Lets the thread have another one, since a parent and its child would take each other's wake-ups. */
+void rs_forget_wake_fd(void);
 /* Wakes the threads that wait for the rsocket, but the calling one. Under its lock. */
 void rs_wake(struct rsock *s);
 /* Whether another thread than the calling one waits for the rsocket. Under its lock. */
@@ -256,7 +258,11 @@ bool rs_take_data(struct rsock *s, const struct rs_conn_data *data);
 struct rsock *rs_new(int family, int type);
 /* The one of a descriptor, to be given back by rs_put(). NULL: none. */
 struct rsock *rs_get(int fd);
-/* The same, with errno EBADF, and locked; given back by rs_done(). */
+/* Locks an rsocket, and unlocks it. No thread has two locked. A thread that forks waits until none is, so
+ * that the child finds each whole and unlocked. */
+void rs_lock(struct rsock *s);
+void rs_unlock(struct rsock *s);
+/* The same as rs_get(), with errno EBADF, and locked; given back by rs_done(). */
 struct rsock *rs_need(int fd);
 void rs_done(struct rsock *s);
 /* A call ends with an errno value, 0 if it has done its work: sets errno and is -1, or 0. Errors other than
@@ -369,6 +375,8 @@ int rs_tell_mappings(struct rsock *s, int flags);
 #define RS_SERVED_TIMER (UINT64_C(1) << 32)
 #define RS_SERVED_BELL  (UINT64_C(1) << 33)
 
+/* Lets the server follow each later fork(). Once. */
+void rs_served_follow_forks(void);
 /* How many fork() are between the first process and this one. An rsocket belongs to its generation. */
 unsigned rs_served_generation(void);
 /* Lets the server's thread go on with all that the rsocket has under way now, whether or not the program

@@ -46,7 +46,7 @@ static void serve_fd(int fd, bool is_timer)
     struct rsock *s = rs_get(fd);
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
+    rs_lock(s);
     if (is_timer)
         tick(s);
     else
@@ -62,7 +62,7 @@ static void sweep(void)
         struct rsock *s = rs_get(fd);
         if (!s)
             continue;
-        pthread_mutex_lock(&s->lock);
+        rs_lock(s);
         if (s->service == RS_SWEPT) {
             go_on(s);
             rs_probe(s);

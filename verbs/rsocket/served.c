@@ -12,12 +12,11 @@
 /* The lock is a leaf: no other lock is taken under it. */
 static struct {
     pthread_mutex_t lock;
-    pthread_once_t once;
     int epoll, bell;         /* of the thread; -1: no thread runs */
     unsigned sockets, swept; /* rsockets that are served, and those of RS_SWEPT among them */
     int (*start)(int epoll);
     unsigned generation; /* processes between the first one and this one, by fork() */
-} served = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .epoll = -1, .bell = -1};
+} served = {.lock = PTHREAD_MUTEX_INITIALIZER, .epoll = -1, .bell = -1};
 
 /* --- fork() --- */
 
@@ -49,14 +48,13 @@ static void in_child(void)
     unlock();
 }
 
-static void begin(void)
+void rs_served_follow_forks(void)
 {
     (void)pthread_atfork(lock, unlock, in_child); /* without memory: as if nobody forked */
 }
 
 unsigned rs_served_generation(void)
 {
-    pthread_once(&served.once, begin);
     lock();
     unsigned generation = served.generation;
     unlock();

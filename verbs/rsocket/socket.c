@@ -164,10 +164,10 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
     STAILQ_REMOVE_HEAD(&listener->pending, next_pending);
     listener->num_pending--;
     rs_done(listener);
-    pthread_mutex_lock(&s->lock);
+    rs_lock(s);
     (void)rs_keep_alive(s, rs_keepalive_s(s)); /* without a timer: as if the option were not set */
     (void)rs_serve(s);
-    pthread_mutex_unlock(&s->lock);
+    rs_unlock(s);
     name(s, &s->id->route.addr.dst_addr, addr, addrlen);
     return s->fd;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rsockets by their descriptors. Calls use one while another thread may close it: the last one ends it. */
+#define _GNU_SOURCE /* PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,10 +14,64 @@
 #include "verbs/rsocket/rsocket.h"
 
 static struct {
+    pthread_once_t once;
     pthread_rwlock_t lock;
     struct rsock **socks; /* by descriptor */
     size_t size;
-} table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+    pthread_rwlock_t gate; /* of rs_lock(); readers do not overtake a thread that forks */
+} table = {.once = PTHREAD_ONCE_INIT,
+           .lock = PTHREAD_RWLOCK_INITIALIZER,
+           .gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
+
+/* --- locks and fork() --- */
+
+void rs_lock(struct rsock *s)
+{
+    pthread_rwlock_rdlock(&table.gate);
+    pthread_mutex_lock(&s->lock);
+}
+
+void rs_unlock(struct rsock *s)
+{
+    pthread_mutex_unlock(&s->lock);
+    pthread_rwlock_unlock(&table.gate);
+}
+
+/* Waits until no thread has a lock of an rsocket. The server's thread has them, too. */
+static void before_fork(void)
+{
+    pthread_rwlock_wrlock(&table.gate);
+    pthread_rwlock_wrlock(&table.lock);
+}
+
+static void in_parent(void)
+{
+    pthread_rwlock_unlock(&table.lock);
+    pthread_rwlock_unlock(&table.gate);
+}
+
+/* Makes the locks new, since a lock for writing belongs to a thread of the parent. Forgets the other threads:
+ * their calls do not go on here. */
+static void in_child(void)
+{
+    for (size_t i = 0; i < table.size; i++) {
+        if (!table.socks[i])
+            continue;
+        atomic_store(&table.socks[i]->users, 1); /* the table */
+        LIST_INIT(&table.socks[i]->watches);
+    }
+    rs_forget_wake_fd();
+    table.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+    table.gate = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+}
+
+/* Registers the handlers. All other locks are taken under the gate, so it has to be taken before them, and of
+ * handlers the last one comes first. Those of librdmacm are there since rsocket() has looked for a device. */
+static void follow_forks(void)
+{
+    rs_served_follow_forks();
+    (void)pthread_atfork(before_fork, in_parent, in_child); /* without memory: as if nobody forked */
+}
 
 /* --- beginning and end --- */
 
@@ -61,6 +116,7 @@ static int open_fd(void)
 
 struct rsock *rs_new(int family, int type)
 {
+    pthread_once(&table.once, follow_forks);
     struct rsock *s = calloc(1, sizeof *s);
     if (!s)
         return verbs_fail_null(ENOMEM, "no memory for an rsocket");
@@ -137,7 +193,7 @@ struct rsock *rs_need(int fd)
     struct rsock *s = rs_get(fd);
     if (!s)
         return verbs_fail_null(EBADF, "descriptor %d is no rsocket", fd);
-    pthread_mutex_lock(&s->lock);
+    rs_lock(s);
     return s;
 }
 
@@ -153,7 +209,7 @@ void rs_done(struct rsock *s)
 {
     int err = errno;
     (void)rs_serve(s);
-    pthread_mutex_unlock(&s->lock);
+    rs_unlock(s);
     rs_put(s);
     errno = err;
 }

@@ -39,6 +39,15 @@ int rs_wake_fd(void)
     return fd;
 }
 
+void rs_forget_wake_fd(void)
+{
+    int fd = fd_of_thread();
+    if (fd < 0)
+        return;
+    close(fd);
+    pthread_setspecific(key, NULL);
+}
+
 void rs_wake(struct rsock *s)
 {
     const struct rs_watch *watch;
