@@ -72,9 +72,7 @@ static const struct limit {
  * none. Where it is left open whether a packet was sent again at all, that is no such finding. Changes
  * of explain lower these, too; with the runs of sockets TIMEOUT rose by five, and SPLIT_STILL from 0,
  * and by two when what may be a copy was not called an implied NAK any more, where the other
- * two fell by 37; one more retransmission since the engine sends again what its peer had and gave up.
- * Since devices draw their numbers, the runs are others: three timeouts, six READ replays and one split
- * flow more. */
+ * two fell by 37; one more retransmission since the engine sends again what its peer had and gave up. */
 static const struct {
     enum explain_finding_kind kind;
     uint64_t false_max;
