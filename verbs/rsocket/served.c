@@ -113,13 +113,18 @@ bool rs_served_has_swept(void)
 
 /* --- rsockets --- */
 
+static bool is_served(enum rs_service mode)
+{
+    return mode == RS_SWEPT || mode == RS_WATCHED;
+}
+
 /* Adds the descriptors of the rsocket that `mode` needs. 0 or an errno value. */
 static int add_fds(const struct rsock *s, enum rs_service mode)
 {
     int err = 0;
     if (s->service != RS_WATCHED && mode == RS_WATCHED)
         err = watch(s->fd, (uint32_t)s->fd);
-    if (!err && s->service == RS_UNSERVED && s->timer_fd >= 0)
+    if (!err && !is_served(s->service) && is_served(mode) && s->timer_fd >= 0)
         err = watch(s->timer_fd, (uint32_t)s->fd | RS_SERVED_TIMER);
     return err;
 }
@@ -130,11 +135,6 @@ static void remove_fds(const struct rsock *s, enum rs_service mode)
         (void)epoll_ctl(served.epoll, EPOLL_CTL_DEL, s->fd, NULL);
     if (s->timer_fd >= 0 && mode != RS_WATCHED && mode != RS_SWEPT)
         (void)epoll_ctl(served.epoll, EPOLL_CTL_DEL, s->timer_fd, NULL);
-}
-
-static bool is_served(enum rs_service mode)
-{
-    return mode == RS_SWEPT || mode == RS_WATCHED;
 }
 
 static int change(struct rsock *s, enum rs_service mode)

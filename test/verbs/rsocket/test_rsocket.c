@@ -145,10 +145,11 @@ Test(rsocket, a_long_user_timeout_is_used_up)
                      (unsigned long long)cases[i].limit_ms, rs_ack_timeout(cases[i].limit_ms), cases[i].code);
 }
 
-/* The child has the timer too, and so it goes on ticking for a thread that does not read it any more. */
-Test(rsocket, what_is_closed_wakes_nobody_while_a_child_has_it)
+/* The child has the timer too, and so it goes on ticking. The listener's thread does not wake for it. */
+static void close_what_a_child_has(bool is_peer_first)
 {
     int listener = rs_here_listen(), client = rs_here_connect(), server = raccept(listener, NULL, NULL);
+    char byte;
     cr_assert_geq(server, 0);
     rs_here_set(server, IPPROTO_TCP, TCP_KEEPIDLE, 1);
     rs_here_set(server, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -159,19 +160,34 @@ Test(rsocket, what_is_closed_wakes_nobody_while_a_child_has_it)
         pause();
         _exit(0);
     }
-    rclose(client);
+    if (is_peer_first) {
+        rclose(client);
+        cr_expect_eq(rrecv(server, &byte, 1, 0), 0, "the thread has left it");
+    }
     rclose(server);
-    rclose(listener);
+    if (!is_peer_first)
+        rclose(client);
     poll(NULL, 0, 1100); /* until it would tick */
     uint64_t began_ms = cpu_ms();
     poll(NULL, 0, 500);
     uint64_t used_ms = cpu_ms() - began_ms;
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+    rclose(listener);
     cr_expect_lt(used_ms, 250, "%llu ms of a processor in half a second", (unsigned long long)used_ms);
 }
 
-/* What a child closes is still its parent's. */
+Test(rsocket, what_is_closed_wakes_nobody_while_a_child_has_it)
+{
+    close_what_a_child_has(false);
+}
+
+Test(rsocket, what_its_peer_has_closed_wakes_nobody_while_a_child_has_it)
+{
+    close_what_a_child_has(true);
+}
+
+/* An rsocket that a child closes is still its parent's. */
 Test(rsocket, a_child_that_closes_leaves_its_parent_alive)
 {
     struct rs_peer peer;
@@ -207,7 +223,7 @@ Test(rsocket, no_flag_makes_a_call_wait)
     cr_assert_geq(server, 0);
     cr_assert_eq(rfcntl(server, F_SETFL, (long)O_NONBLOCK), 0);
     for (size_t i = 0; i < array_len(flags); i++) {
-        alarm(20); /* ends the test where it waits without end */
+        alarm(20); /* ends a test that waits without end */
         cr_expect_eq(rrecvmsg(server, &msg, flags[i]), -1);
         cr_expect_eq(errno, EAGAIN);
     }
