@@ -8,8 +8,8 @@
 /* No error: what the steps of the sink return where none is. */
 #define IWARP_TERM_NONE 0xffffu
 
-/* What a peer is told of an access that rdma_mr_remote() refused: in a tagged segment (IWARP-DDP-23..27),
- * or in an RDMA Read or Atomic Request (IWARP-RDMAP-12). */
+/* Return the code of the Terminate for an access that rdma_mr_remote() refused: in a tagged segment
+ * (IWARP-DDP-23..27), or in an RDMA Read or Atomic Request (IWARP-RDMAP-12). */
 uint16_t iwarp_fault_of_tagged(enum rdma_remote_fault fault);
 uint16_t iwarp_fault_of_request(enum rdma_remote_fault fault);
 

@@ -9,7 +9,7 @@ static uint64_t of(const char *text)
     return hash_siphash13(key, (const uint8_t *)text, strlen(text));
 }
 
-/* What CPython 3.11 and later give as hash(b"...") with PYTHONHASHSEED=0, which is SipHash-1-3 with key 0. */
+/* The values are those of hash(b"...") in CPython 3.11 with PYTHONHASHSEED=0: SipHash-1-3 with key 0. */
 Test(hash, siphash13_is_that_of_another_implementation)
 {
     cr_assert_eq(of("a"), UINT64_C(0x407448d2b89b1813));
