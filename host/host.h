@@ -57,8 +57,9 @@ int host_dev_capture_flush(struct host_dev *dev);
  * uses the device meanwhile. */
 int host_dev_close(struct host_dev *dev, struct nornic_error *why);
 
-/* For a process that ends with the device open, and its TCP with it: waits until the peers have all data
- * of connections that this side has ended, `limit_ns` at most. RoCE has no such thing. */
+/* Waits, in a process that ends with the device open, `limit_ns` at most. Over iWARP: until the peers have
+ * all data of connections that this side has ended. RoCE: until the connection manager's messages have
+ * left. */
 void host_dev_see_off(struct host_dev *dev, uint64_t limit_ns);
 
 /* Fills in a sentence about a change of the interface since the opening of the device that may explain why

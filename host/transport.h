@@ -108,7 +108,8 @@ struct host_transport {
      * 0 or -errno with a sentence in `why`. */
     int (*open)(const struct host_transport *self, const struct host_dev_config *config,
                 const struct host_port_name *name, struct host_dev **out, struct nornic_error *why);
-    /* Waits until the peers have all data of connections that this side has ended, `limit_ns` at most.
+    /* Waits until the peers have all data of TCP connections that this side has ended, or until the messages
+     * of the device's connection manager have left, `limit_ns` at most.
      * Without the device's lock. */
     void (*see_off)(struct host_dev *dev, uint64_t limit_ns);
     /* The name of the port, and its mode of operation ("native"); both live as long as the device. Any

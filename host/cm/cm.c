@@ -10,7 +10,8 @@
 #include "host/dev/dev.h"
 #include "host/dev/random.h"
 
-#define GOODBYE_NS (10 * NS_PER_MS)
+#define GOODBYE_NS       (10 * NS_PER_MS) /* of messages that may leave now */
+#define PACED_GOODBYE_NS NS_PER_S         /* of messages that wait for their time */
 
 /* --- calls of the device, under its lock --- */
 
@@ -110,6 +111,11 @@ static void visit_counters(const struct host_dev_client *client,
 #undef VISIT_CM_COUNTER_
 }
 
+static bool is_sending(const struct host_dev_client *client)
+{
+    return roce_cm_is_sending(cm_of(client)->engine);
+}
+
 static const struct host_dev_client_ops client_ops = {
     .round = on_round,
     .deadline_ns = get_deadline_ns,
@@ -118,6 +124,7 @@ static const struct host_dev_client_ops client_ops = {
     .gid_changed = on_gid_changed,
     .refused = on_refused,
     .removed = on_removed,
+    .is_sending = is_sending,
     .visit_counters = visit_counters,
 };
 
@@ -166,13 +173,14 @@ free_cm:
                          err == -EBUSY ? "the device has one" : strerror(-err));
 }
 
-/* The last words of ids that are gone already leave: a few rounds, unless the port lends no buffers. */
+/* Sends the last messages of ids that are gone already, in rounds. Ends early at a port without buffers. */
 static void say_goodbye(struct host_cm *cm)
 {
-    uint64_t end_ns = host_deadline_ns(GOODBYE_NS);
+    uint64_t end_ns = host_deadline_ns(GOODBYE_NS), paced_end_ns = host_deadline_ns(PACED_GOODBYE_NS);
     do
         host_round_locked(cm->dev, NULL);
-    while (roce_cm_is_sending(cm->engine) && host_now_ns() < end_ns);
+    while (roce_cm_is_sending(cm->engine) &&
+           host_now_ns() < (roce_cm_is_paced(cm->engine) ? paced_end_ns : end_ns));
 }
 
 int host_cm_close(struct host_cm *cm)

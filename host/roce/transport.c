@@ -3,7 +3,10 @@
 #include "host/transport.h"
 
 #include <errno.h>
+#include <time.h>
 
+#include "base/base.h"
+#include "host/dev/clock.h"
 #include "host/dev/dev.h"
 #include "host/event/events.h"
 #include "host/roce/dev.h"
@@ -13,10 +16,23 @@
 
 /* --- devices --- */
 
+#define LOOK_NS (NS_PER_MS / 2)
+
 static void see_off(struct host_dev *dev, uint64_t limit_ns)
 {
-    (void)dev;
-    (void)limit_ns;
+    static const struct timespec pause = {.tv_nsec = LOOK_NS};
+    uint64_t end_ns = host_deadline_ns(limit_ns);
+    for (;;) {
+        host_dev_lock(dev);
+        const struct host_dev_client *client = dev->client;
+        bool is_over = !client || !client->ops->is_sending(client) || host_now_ns() >= end_ns;
+        if (!is_over)
+            host_round_locked(dev, NULL);
+        host_dev_unlock(dev);
+        if (is_over)
+            return;
+        nanosleep(&pause, NULL);
+    }
 }
 
 static const char *get_port_name(const struct host_dev *dev)

@@ -22,7 +22,7 @@ void net_udp_gate_deinit(struct net_udp_gate *gate)
 
 /* --- rules --- */
 
-/* Where the rule of a number is, or would be. */
+/* Returns the place of a number's rule, or the place to insert one. */
 static uint32_t find(const struct net_udp_gate *gate, uint32_t qpn)
 {
     uint32_t low = 0, high = gate->count;
@@ -83,7 +83,7 @@ static bool is_limited(const struct net_udp_wanted *wanted, uint32_t qpn)
     return false;
 }
 
-/* What the filters let in already. */
+/* Returns whether the filters let in the rule's packets already. */
 static bool is_covered(const struct net_udp_wanted *wanted, const struct net_udp_rule *rule)
 {
     if (rule->whose == NET_STEER_NOBODY || is_within(&wanted->open, rule->qpn))
@@ -163,7 +163,7 @@ static void sum_ranges(const struct net_udp_gate *gate, struct net_udp_wanted *w
     }
 }
 
-/* Where there are many numbers, the next ones are likely to be those behind. */
+/* Widens the ranges of many numbers: the next queue pairs are likely to have the numbers after them. */
 static void make_room(struct net_udp_ranges *ranges, uint32_t rules)
 {
     if (ranges->count && rules > EXACT_RULES)
@@ -209,7 +209,16 @@ bool net_udp_gate_sum(struct net_udp_gate *gate, uint64_t now_ns)
     return gate->is_closed && !gate->has_forgotten;
 }
 
-/* --- what is limited --- */
+/* --- limited packets --- */
+
+/* Adds the unused part of the window's share, and that of windows without a round. */
+static void save_spare(struct net_udp_gate *gate, uint64_t now_ns)
+{
+    const uint64_t windows = (now_ns - gate->window_ns) / NET_STEER_WINDOW_NS;
+    const uint64_t may_pkts = gate->spare_pkts + min_u64(windows, 1 + NET_UDP_SPARE_MAX) * NET_STEER_LIMIT;
+    const uint64_t unused_pkts = may_pkts - min_u64(may_pkts, gate->window_pkts);
+    gate->spare_pkts = (uint32_t)min_u64(unused_pkts, NET_UDP_SPARE_MAX);
+}
 
 static void begin_window(struct net_udp_gate *gate, uint64_t now_ns)
 {
@@ -227,10 +236,14 @@ bool net_udp_gate_round(struct net_udp_gate *gate, uint64_t now_ns)
 {
     unsigned shift = gate->wanted.thin_shift;
     bool is_over = now_ns - gate->window_ns >= NET_STEER_WINDOW_NS;
-    if (gate->window_pkts > NET_STEER_LIMIT && shift < THIN_SHIFT_MAX && !is_over)
+    if (gate->window_pkts > NET_STEER_LIMIT + gate->spare_pkts && shift < THIN_SHIFT_MAX && !is_over)
         shift++;
     else if (is_over && gate->window_pkts < NET_STEER_LIMIT / 4 && shift > 0)
         shift--;
+    if (is_over)
+        save_spare(gate, now_ns);
+    else if (shift != gate->wanted.thin_shift)
+        gate->spare_pkts = 0;
     if (is_over || shift != gate->wanted.thin_shift)
         begin_window(gate, now_ns);
     bool is_due = gate->is_closed && gate->is_stale && now_ns >= gate->stale_at_ns;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose packets the sockets of a udp port take (net_port_steer()): the rules, and their short form that
- * net/udp/filter.h makes programs of. A filter is made anew at once when it would keep out what is wanted,
- * and a little later when it lets in what is not, so that a thousand queue pairs that come or go cost a few.
+/* The packets that the sockets of a udp port take (net_port_steer()): the rules, and their short form that
+ * net/udp/filter.h makes programs of. A filter is made anew at once when it would keep out wanted packets,
+ * and a little later when it lets in others, so that a thousand queue pairs that come or go cost a few.
  *
- * What everybody may send, to QP 1 and to groups, gets its share of the way up (NET_STEER_LIMIT) by chance,
- * as a classic program cannot count: when more than the share has come, half of it is let in, then half of
- * that, and twice as much in each window that stays well below. Internal to net/. */
+ * Packets that everybody may send, to QP 1 and to groups, get a share of the way up (NET_STEER_LIMIT). A
+ * classic program cannot count, so chance decides: when more than the share has come, half of it is let in,
+ * then half of that, and twice as much in each window that stays well below. The share that earlier windows
+ * left unused counts, up to NET_UDP_SPARE_MAX: after a late round the packets of several windows come at
+ * once. Internal to net/. */
 #ifndef NORNIC_NET_UDP_GATE_H
 #define NORNIC_NET_UDP_GATE_H
 
 #include "net/port.h"
 #include "net/udp/filter.h"
+
+#define NET_UDP_SPARE_MAX (3 * NET_STEER_LIMIT)
 
 /* Of a number (BTH destination QP). */
 struct net_udp_rule {
@@ -21,7 +25,7 @@ struct net_udp_rule {
 
 /* Begins as zeros: open, all may come. */
 struct net_udp_gate {
-    bool is_closed;             /* somebody has said what is wanted */
+    bool is_closed;             /* there was a rule */
     bool has_forgotten;         /* no memory for a rule: the gate stands open for good */
     bool is_stale;              /* filters are to be made anew */
     uint64_t stale_at_ns;       /* but not before */
@@ -29,8 +33,9 @@ struct net_udp_gate {
     uint32_t count;
     size_t room;
     struct net_udp_wanted wanted; /* as of the last net_udp_gate_sum() */
-    uint64_t window_ns;           /* of what is limited: when it began, */
-    uint32_t window_pkts;         /* and what has come in it */
+    uint64_t window_ns;           /* of limited packets: when it began, */
+    uint32_t window_pkts;         /* and the packets that came in it */
+    uint32_t spare_pkts;          /* that may come beyond the share: unused by the windows before */
 };
 
 void net_udp_gate_deinit(struct net_udp_gate *gate);
@@ -42,7 +47,7 @@ bool net_udp_gate_steer(struct net_udp_gate *gate, uint32_t dest_qpn, enum net_s
 /* Other processes have these slots of the number range. */
 void net_udp_gate_set_slots(struct net_udp_gate *gate, const uint8_t *slots, unsigned count);
 
-/* Counts what came, if it is limited: `payload` from the BTH on, of `pkts` packets. */
+/* Counts packets that came, if they are limited: `payload` from the BTH on, of `pkts` packets. */
 void net_udp_gate_note(struct net_udp_gate *gate, const uint8_t *payload, uint32_t bytes, uint32_t pkts);
 
 /* Once a round: ends a window that is over. Returns whether the filters are to be made anew now. */

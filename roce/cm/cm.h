@@ -85,6 +85,8 @@ void roce_cm_refused(struct roce_cm *cm, const struct nornic_addr *peer, uint64_
 /* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress
  * until there are none (a DREQ or DREP whose peer would repeat its own for a minute). */
 bool roce_cm_is_sending(const struct roce_cm *cm);
+/* Returns whether some of these datagrams wait for their time: roce_cm_deadline_ns() or later. */
+bool roce_cm_is_paced(const struct roce_cm *cm);
 /* QP 1 has half of its messages on their way, or more: time for a roce_cm_progress(). */
 bool roce_cm_is_crowded(const struct roce_cm *cm);
 

@@ -160,6 +160,11 @@ bool roce_cm_is_sending(const struct roce_cm *cm)
     return cm->gsi && roce_cm_gsi_is_sending(cm->gsi);
 }
 
+bool roce_cm_is_paced(const struct roce_cm *cm)
+{
+    return cm->gsi && roce_cm_gsi_deadline_ns(cm->gsi) != NET_TIME_NONE;
+}
+
 bool roce_cm_is_crowded(const struct roce_cm *cm)
 {
     return cm->gsi && roce_cm_gsi_is_crowded(cm->gsi);

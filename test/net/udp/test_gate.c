@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose packets a udp port takes, tried where its filters run, in the kernel; over the loopback interface,
- * without privileges. */
+/* Packets that a udp port takes or not. Its filters run in the kernel, over the loopback interface, without
+ * privileges. */
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static unsigned take(void)
 {
     struct net_frame frames[NET_BURST];
     unsigned n, count = 0;
-    now_ns += 10 * NS_PER_MS; /* between looks at what was dropped */
+    now_ns += 10 * NS_PER_MS; /* between looks at the counter of drops */
     while ((n = net_port_rx_burst(port, frames, NET_BURST, now_ns)) > 0) {
         net_port_rx_release(port, frames, n);
         count += n;
@@ -102,7 +102,7 @@ static unsigned take(void)
     return count;
 }
 
-/* What the kernel has dropped. Which of it there was no room for, it says for all sockets of a namespace
+/* Returns the packets that the kernel dropped. It counts those without room for all sockets of a namespace
  * together, and other tests have some, too. */
 static uint64_t dropped(void)
 {
@@ -115,7 +115,7 @@ static void steer(uint32_t qpn, unsigned k)
     net_port_steer(port, qpn, NET_STEER_PEER, &peer);
 }
 
-/* What is let in though it is not wanted ends a little later. */
+/* Waits until the filters are made anew: unwanted packets are kept out a little later. */
 static void settle(void)
 {
     now_ns += NS_PER_S;
@@ -241,7 +241,7 @@ Test(udp_gate, many_peers_all_come)
     cr_expect_eq(take(), 0, "they are few enough again");
 }
 
-/* By chance: the bounds are a hundred times as wide as what varies. */
+/* By chance: the bounds are a hundred times as wide as the variation. */
 Test(udp_gate, what_everybody_may_send_gets_its_share)
 {
     const unsigned flood = 65536, step = 256;
@@ -271,6 +271,24 @@ Test(udp_gate, what_everybody_may_send_gets_its_share)
     now_ns += NS_PER_S;
     send_from(fd, MAD_QPN, 100);
     cr_expect_eq(take(), 100, "all come again");
+    close(fd);
+}
+
+/* Several senders within their share, and a round that is late. */
+Test(udp_gate, what_a_late_round_finds_is_within_the_share)
+{
+    const struct nornic_addr source = addr(3);
+    int fd = open_source(&source);
+    net_port_steer(port, MAD_QPN, NET_STEER_LIMITED, NULL);
+    now_ns += NS_PER_S;
+    cr_expect_eq(take(), 0);
+    now_ns += 3 * NET_STEER_WINDOW_NS;
+    cr_expect_eq(take(), 0, "a round begins a window");
+    for (unsigned step = 0; step < 3; step++) {
+        send_from(fd, MAD_QPN, NET_STEER_LIMIT);
+        cr_expect_eq(take(), NET_STEER_LIMIT, "step %u", step);
+    }
+    cr_expect_eq(dropped(), 0);
     close(fd);
 }
 
