@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "roce/cm/cm.h"
 #include "roce/cm/pace.h"
 #include "test/support/alloc.h"
@@ -47,9 +48,9 @@ static void teardown(void)
     cr_assert_eq(dev_alloc.live, 0);
 }
 
-TestSuite(carrier, .init = setup, .fini = teardown);
-
 static uint64_t clock_ns = 1000;
+
+TestSuite(carrier, .init = setup, .fini = teardown);
 
 /* Frames to an address of the device's own come back inside; the others are counted. */
 static unsigned pump(void)
@@ -73,7 +74,7 @@ static struct roce_cm_id *connect_to(const struct nornic_addr *addr, struct roce
                                   .dst_port = 7471};
     struct nornic_conn_param param = {.qp_num = 17 + (uint32_t)test_random_below(&random_state, 1 << 20)};
     cr_assert_eq(roce_cm_id_create(cm, NORNIC_PS_TCP, NULL, &id), 0);
-    cr_assert_eq(roce_cm_connect(id, &route, qp, &param, 1000), 0);
+    cr_assert_eq(roce_cm_connect(id, &route, qp, &param, clock_ns), 0);
     return id;
 }
 
@@ -140,6 +141,31 @@ Test(carrier, sends_beyond_the_pace_wait_for_their_time)
     clock_ns = roce_cm_deadline_ns(cm);
     cr_expect_eq(pump(), ROCE_CM_PACE_PER_TICK);
     cr_expect_eq(roce_cm_counters(cm)->tx_dropped, 0);
+}
+
+/* A request to the device itself is answered: REJ, since there is no listener. */
+Test(carrier, answers_let_more_requests_leave)
+{
+    enum { TICKS = 5 };
+    struct nornic_addr elsewhere = gid.addr;
+    struct roce_cm_id *ids[ROCE_CM_PACE_AWAITED + 1 + TICKS * ROCE_CM_PACE_FORGET + 1];
+    unsigned n = 0;
+    elsewhere.b[15] = 9;
+    while (n < ROCE_CM_PACE_AWAITED)
+        ids[n++] = connect_to(&elsewhere, NULL);
+    cr_expect_eq(pump(), ROCE_CM_PACE_AWAITED);
+    clock_ns += TICKS * ROCE_CM_PACE_TICK_NS;
+    ids[n++] = connect_to(&gid.addr, NULL);
+    cr_expect_eq(pump(), 0);
+    while (n < array_len(ids))
+        ids[n++] = connect_to(&elsewhere, NULL);
+    cr_expect_eq(pump(), TICKS * ROCE_CM_PACE_FORGET, "the answered request is none of them");
+    for (unsigned i = 0; i < n; i++) {
+        struct roce_cm_event e;
+        while (roce_cm_get_event(cm, &e))
+            roce_cm_ack_event(&e);
+        cr_assert_eq(roce_cm_id_destroy(ids[i], clock_ns), 0);
+    }
 }
 
 Test(carrier, an_address_that_goes_away_stops_nothing)
