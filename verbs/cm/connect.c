@@ -239,8 +239,7 @@ int rdma_reject(struct rdma_cm_id *base, const void *private_data, uint8_t priva
     struct cma_id *id = cma_id_of(base);
     if (cma_need_own(id))
         return -1;
-    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data ? private_data_len : 0)
-                         : EINVAL;
+    int err = id->nornic ? -nornic_cm_id_reject(id->nornic, private_data, private_data_len) : EINVAL;
     return err ? cma_fail(err, "there is no request to refuse") : 0;
 }
 
