@@ -7,19 +7,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/guard.h"
+
 struct rdma_domain;
+
+/* Counts an access that faulted, also in a system call or under a guard of the caller's. Returns false. */
+bool rdma_note_fault(struct rdma_domain *domain);
 
 /* Copies `len_bytes` into memory of a region, and out of it. Returns false when the memory cannot be
  * accessed: a part may be copied. */
-bool rdma_store(struct rdma_domain *domain, uint8_t *memory, const uint8_t *from, uint32_t len_bytes);
-bool rdma_load(struct rdma_domain *domain, uint8_t *to, const uint8_t *memory, uint32_t len_bytes);
+static inline bool rdma_store(struct rdma_domain *domain, uint8_t *memory, const uint8_t *from,
+                              uint32_t len_bytes)
+{
+    return guard_copy_to(memory, from, len_bytes) || rdma_note_fault(domain);
+}
 
-/* Counts an access that faulted elsewhere: in a system call, or under a guard of the caller's. */
-void rdma_note_fault(struct rdma_domain *domain);
+static inline bool rdma_load(struct rdma_domain *domain, uint8_t *to, const uint8_t *memory,
+                             uint32_t len_bytes)
+{
+    return guard_copy_from(to, memory, len_bytes) || rdma_note_fault(domain);
+}
 
 /* Runs `step(arg)`, which accesses the `len_bytes` of `memory`. Returns false when it cannot:
  * guard_run(). */
-bool rdma_access(struct rdma_domain *domain, const void *memory, uint32_t len_bytes, void (*step)(void *arg),
-                 void *arg);
+static inline bool rdma_access(struct rdma_domain *domain, const void *memory, uint32_t len_bytes,
+                               void (*step)(void *arg), void *arg)
+{
+    return guard_run(memory, len_bytes, step, arg) || rdma_note_fault(domain);
+}
 
 #endif

@@ -57,14 +57,20 @@ uint32_t rdma_slot_number(const struct rdma_slot_numbers *numbers, uint32_t slot
 /* Finds the slot of a number by the permutation, as rdma_number_slot() does. */
 uint32_t rdma_number_slot_anew(const struct rdma_slot_numbers *numbers, uint32_t number);
 
+/* Returns the slot of a number that was found lately, else UINT32_MAX. For the paths of each packet. */
+static inline uint32_t rdma_number_slot_recent(const struct rdma_slot_numbers *numbers, uint32_t number)
+{
+    uint64_t recent =
+        atomic_load_explicit(&numbers->recent[number % RDMA_NUMBERS_RECENT], memory_order_relaxed);
+    return recent >> 32 == number ? (uint32_t)recent - 1 : UINT32_MAX;
+}
+
 /* Returns the slot of a number. It may be beyond the table, and the slot may have another number by now: the
  * caller compares. UINT32_MAX: not a number of the range. Any thread; `numbers` is not of constant memory. */
 static inline uint32_t rdma_number_slot(const struct rdma_slot_numbers *numbers, uint32_t number)
 {
-    uint64_t recent =
-        atomic_load_explicit(&numbers->recent[number % RDMA_NUMBERS_RECENT], memory_order_relaxed);
-    return recent >> 32 == number && (uint32_t)recent ? (uint32_t)recent - 1
-                                                      : rdma_number_slot_anew(numbers, number);
+    uint32_t slot = rdma_number_slot_recent(numbers, number);
+    return slot != UINT32_MAX ? slot : rdma_number_slot_anew(numbers, number);
 }
 
 #endif

@@ -92,12 +92,24 @@ uint32_t rdma_key_next(const struct rdma_key_table *t, uint32_t key)
     return (key & ~(uint32_t)VARIANT_MASK) | next_variant(t, slot_of(t, key), (uint8_t)key);
 }
 
-void *rdma_key_find(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key)
+static void *object_at(const struct rdma_key_table *t, uint32_t at, enum rdma_key_kind kind, uint32_t key)
 {
-    uint32_t at = slot_of(t, key);
     if (at >= t->max_entries || t->slots[at].key != key || t->slots[at].kind != kind)
         return NULL;
     return t->slots[at].object;
+}
+
+/* Finds an object that was not found lately. Apart, as its call would slow down the path of each packet. */
+static __attribute__((noinline)) void *find_anew(const struct rdma_key_table *t, enum rdma_key_kind kind,
+                                                 uint32_t key)
+{
+    return object_at(t, rdma_number_slot_anew(&t->indexes, key >> KEY_VARIANT_BITS), kind, key);
+}
+
+void *rdma_key_find(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key)
+{
+    uint32_t at = rdma_number_slot_recent(&t->indexes, key >> KEY_VARIANT_BITS);
+    return at != UINT32_MAX ? object_at(t, at, kind, key) : find_anew(t, kind, key);
 }
 
 void *rdma_key_owner(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key)

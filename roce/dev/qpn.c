@@ -4,13 +4,24 @@
 
 #include "roce/dev/inner.h"
 
+static struct roce_qp *qp_at(const struct roce_dev *dev, uint32_t slot, uint32_t qpn)
+{
+    struct roce_qp *qp = slot < dev->config.max_qp ? dev->qps[slot] : NULL;
+    return qp && qp->base.qpn == qpn ? qp : NULL;
+}
+
+/* Finds a QP that was not found lately. Apart, as its call would slow down the path of each packet. */
+static __attribute__((noinline)) struct roce_qp *find_anew(const struct roce_dev *dev, uint32_t qpn)
+{
+    return qp_at(dev, rdma_number_slot_anew(&dev->qpns, qpn), qpn);
+}
+
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
 {
     if (qpn == ROCE_GSI_QPN)
         return dev->gsi;
-    uint32_t slot = rdma_number_slot(&dev->qpns, qpn);
-    struct roce_qp *qp = slot < dev->config.max_qp ? dev->qps[slot] : NULL;
-    return qp && qp->base.qpn == qpn ? qp : NULL;
+    uint32_t slot = rdma_number_slot_recent(&dev->qpns, qpn);
+    return slot != UINT32_MAX ? qp_at(dev, slot, qpn) : find_anew(dev, qpn);
 }
 
 bool roce_dev_has_qpn(const struct roce_dev *dev, uint32_t qpn)
