@@ -122,6 +122,7 @@ static int ask(struct sockaddr_in *at, int count)
         return 1;
     for (int i = 0; i < count; i++)
         check("rdma_disconnect", rdma_disconnect(ids[i]));
+    free(ids);
     return report("disconnected", take_until(RDMA_CM_EVENT_DISCONNECTED, count));
 }
 

@@ -397,6 +397,7 @@ static int show_scope(const char *address, const char *interface)
     else
         printf("%s scope %s\n", ibv_get_device_name(id->verbs->device),
                id->route.addr.src_sin6.sin6_scope_id == to.sin6_scope_id ? interface : "lost");
+    rdma_destroy_id(id);
     return 0;
 }
 
