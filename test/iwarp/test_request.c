@@ -256,6 +256,34 @@ Test(request, local_work_takes_its_turn_in_the_send_queue)
 
 /* --- work that fails here --- */
 
+/* A READ or atomic without its answer has no result, whatever fails behind it; what went out before has.
+ * covers: IWARP-ORD-03, IWARP-ORD-04, IWARP-VERB-09 */
+Test(request, an_unanswered_read_is_flushed_when_later_work_fails)
+{
+    struct iwarp_ulpdu u;
+    struct iwarp_term term;
+    struct nornic_sge bad = side_sge(&asker, 0, 8);
+    bad.lkey ^= 0x100;
+    side_post(&asker, NORNIC_WR_RDMA_READ, 1, 1000, 8, 0x5000, 7);
+    side_post(&asker, NORNIC_WR_RDMA_READ, 2, 2000, 8, 0x6000, 7);
+    side_post(&asker, NORNIC_WR_ATOMIC_FETCH_AND_ADD, 3, 3000, 8, 0x7000, 7);
+    side_post(&asker, NORNIC_WR_SEND, 4, 0, 4, 0, 0);
+    struct iwarp_read_req req = asker_read_request(1);
+    (void)asker_read_request(2);
+    peer_expect(&asked, &asker, IWARP_OP_ATOMIC_REQUEST, &u);
+    peer_expect(&asked, &asker, IWARP_OP_SEND, &u);
+    asker_answer(&req, "12345678");
+    side_expect(&asker, 1, NORNIC_WC_SUCCESS);
+    side_post_wr(&asker, &(struct nornic_send_wr){
+                             .wr_id = 5, .opcode = NORNIC_WR_SEND, .sg_list = &bad, .num_sge = 1});
+    peer_expect_terminate(&asked, &asker, IWARP_TERM_RDMAP_LOCAL, &term);
+    side_expect(&asker, 2, NORNIC_WC_WR_FLUSH_ERR);
+    side_expect(&asker, 3, NORNIC_WC_WR_FLUSH_ERR);
+    side_expect(&asker, 4, NORNIC_WC_SUCCESS);
+    side_expect(&asker, 5, NORNIC_WC_LOC_PROT_ERR);
+    side_expect_nothing(&asker);
+}
+
 /* covers: IWARP-RDMAP-34, IWARP-SEC-04, IWARP-VERB-17 */
 Test(request_cases, local_memory_that_may_not_be_used)
 {

@@ -373,6 +373,35 @@ Test(sink, without_a_receive_there_is_no_buffer)
     cr_expect(side_has_event(&s, NORNIC_EVENT_QP_FATAL));
 }
 
+/* The program polls nothing: no message is lost without a word, neither a Send nor Immediate Data.
+ * covers: IWARP-RDMAP-34, IWARP-VERB-14 */
+Test(sink_cases, a_message_that_finds_the_completion_queue_full_ends_the_stream)
+{
+    for (int is_imm = 0; is_imm < 2; is_imm++) {
+        const struct side_options options = {.cq_entries = 4};
+        struct iwarp_term term;
+        side_make(&s, 1, &options);
+        peer_meet(&p, &s, false);
+        uint32_t room = rdma_cq_capacity(s.cq);
+        for (uint32_t i = 0; i <= room; i++)
+            side_post_recv(&s, i, 16 * i, 16);
+        for (uint32_t i = 0; i < room; i++)
+            say_send(i + 1, "hello", 5);
+        peer_expect_silence(&p, &s);
+        if (is_imm)
+            peer_say_untagged(&p, &s, IWARP_OP_IMM, true, &(struct iwarp_untagged){.msn = room + 1},
+                              "12345678", 8);
+        else
+            say_send(room + 1, "hello", 5);
+        peer_expect_terminate(&p, &s, IWARP_TERM_RDMAP_LOCAL, &term);
+        cr_expect(!term.m && !term.d && !term.r);
+        for (uint32_t i = 0; i < room; i++)
+            side_expect(&s, i, NORNIC_WC_SUCCESS);
+        cr_expect(side_has_event(&s, NORNIC_EVENT_CQ_ERR));
+        side_free(&s);
+    }
+}
+
 /* covers: IWARP-SEC-01, IWARP-SEC-04, IWARP-DDP-22 */
 Test(sink, a_receive_whose_memory_is_not_writable_fails)
 {
