@@ -373,11 +373,13 @@ Test(sink, without_a_receive_there_is_no_buffer)
     cr_expect(side_has_event(&s, NORNIC_EVENT_QP_FATAL));
 }
 
-/* The program polls nothing: no message is lost without a word, neither a Send nor Immediate Data.
+/* The program polls nothing: no message is lost without a word, neither a Send nor Immediate Data; and a key
+ * is not taken away for a Send that is not delivered.
  * covers: IWARP-RDMAP-34, IWARP-VERB-14 */
 Test(sink_cases, a_message_that_finds_the_completion_queue_full_ends_the_stream)
 {
-    for (int is_imm = 0; is_imm < 2; is_imm++) {
+    static const enum iwarp_op ops[] = {IWARP_OP_SEND, IWARP_OP_IMM, IWARP_OP_SEND_INV};
+    for (size_t op = 0; op < array_len(ops); op++) {
         const struct side_options options = {.cq_entries = 4};
         struct iwarp_term term;
         side_make(&s, 1, &options);
@@ -388,16 +390,21 @@ Test(sink_cases, a_message_that_finds_the_completion_queue_full_ends_the_stream)
         for (uint32_t i = 0; i < room; i++)
             say_send(i + 1, "hello", 5);
         peer_expect_silence(&p, &s);
-        if (is_imm)
-            peer_say_untagged(&p, &s, IWARP_OP_IMM, true, &(struct iwarp_untagged){.msn = room + 1},
-                              "12345678", 8);
-        else
-            say_send(room + 1, "hello", 5);
+        struct rdma_mr *fast;
+        struct rdma_fast_reg reg = {.addr = s.memory + 4096, .len_bytes = 64, .access = ALL_RIGHTS};
+        cr_assert_eq(rdma_mr_alloc_fast(s.pd, 4096, &fast), 0);
+        reg.key = fast->rkey;
+        cr_assert_eq(rdma_mr_fast_reg(s.domain, s.pd, &reg), 0);
+        const struct iwarp_untagged ddp = {.msn = room + 1,
+                                           .inv_stag = ops[op] == IWARP_OP_SEND_INV ? fast->rkey : 0};
+        peer_say_untagged(&p, &s, ops[op], true, &ddp, "12345678", 8);
         peer_expect_terminate(&p, &s, IWARP_TERM_RDMAP_LOCAL, &term);
         cr_expect(!term.m && !term.d && !term.r);
         for (uint32_t i = 0; i < room; i++)
             side_expect(&s, i, NORNIC_WC_SUCCESS);
         cr_expect(side_has_event(&s, NORNIC_EVENT_CQ_ERR));
+        cr_expect(fast->is_valid);
+        cr_assert_eq(rdma_mr_dereg(fast), 0);
         side_free(&s);
     }
 }

@@ -289,6 +289,39 @@ Test(instance, SMCR_ABT_09_it_ends_at_any_moment)
     }
 }
 
+/* The client asks for the end of the group, at once or with its last connection, and waits for the server's
+ * DELETE LINK.
+ * covers: SMCR-ABT-09, SMCR-LGT-04 */
+Test(instance, SMCR_LGT_04_a_client_that_retires_asks_the_server)
+{
+    for (unsigned is_idle = 0; is_idle < 2; is_idle++) {
+        struct pair *pair = pair_new(&(struct pair_config){.seed = 1 + is_idle, .ports = {2, 2}});
+        struct pair_conn *c = pair_connect(pair, 0);
+        cr_assert_not_null(c);
+        pair_run_for(pair, PAIR_MS);
+        if (is_idle) {
+            pair_close(&c->end[0]);
+            pair_close(&c->end[1]);
+            pair_run_for(pair, PAIR_S);
+        }
+        smcr_retire(pair->node[0].smcr, pair->now_ns);
+        pair_run_for(pair, PAIR_MS);
+        if (!is_idle) {
+            cr_assert_not_null(pair->node[0].smcr->groups, "a connection lives");
+            cr_assert_eq(pair->node[0].sent[SMCR_LLC_DELETE_LINK], 0);
+            pair_close(&c->end[0]);
+            pair_close(&c->end[1]);
+            pair_run_for(pair, 10 * PAIR_MS);
+        }
+        cr_assert_eq(pair->node[0].sent[SMCR_LLC_DELETE_LINK], 1, "%u: the request", is_idle);
+        cr_assert_eq(pair->node[1].sent[SMCR_LLC_DELETE_LINK], 1, "%u: and the server's own", is_idle);
+        cr_assert_null(pair->node[0].smcr->groups);
+        cr_assert_null(pair->node[1].smcr->groups);
+        cr_assert_eq(smcr_counters(pair->node[1].smcr)->links_failed, 0);
+        cr_assert_null(pair_free(pair));
+    }
+}
+
 /* Connections still end, new ones use TCP, and a group goes with its last connection.
  * covers: SMCR-ABT-09 */
 Test(instance, SMCR_ABT_09_retiring_takes_no_new_connection_and_ends_idle_groups)

@@ -114,6 +114,20 @@ Test(cnp, ROCE_HDR_12_the_packet)
     expect_ack(s, script_rq(s, 0), 1); /* the packet itself is processed as ever */
 }
 
+/* The pace of CNPs belongs to the connection that was, and so does the CNP that waits.
+ * covers: ROCE-CC-3, ROCE-QP-8 */
+Test(cnp, ROCE_CC_3_a_reset_forgets_the_pace_of_CNPs)
+{
+    send_marked();
+    expect_cnp();
+    send_marked();
+    expect_nothing(s);
+    script_restart(s);
+    next = 0;
+    send_marked();
+    expect_cnp();
+}
+
 /* covers: ROCE-CC-2, ROCE-CC-4, ROCE-HDR-12 */
 Test(cnp, ROCE_HDR_12_the_packet_over_IPv6_on_a_VLAN)
 {

@@ -311,11 +311,15 @@ Test(responder_exec, ROCE_RS_46_alignment)
 
 Test(responder_exec, ROCE_RS_46_alignment_comes_before_the_key)
 {
-    struct script_pkt p = script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 0), 65, 1, 0);
-    p.atomiceth.rkey ^= 0x100;
-    send(p);
-    expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_state(s, NORNIC_QPS_ERR);
+    for (uint64_t off = 1; off < 8; off++) {
+        teardown();
+        setup();
+        struct script_pkt p = script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 0), 64 + off, 1, 0);
+        p.atomiceth.rkey ^= 0x100;
+        send(p);
+        expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
+        expect_state(s, NORNIC_QPS_ERR);
+    }
 }
 
 Test(responder_exec, ROCE_RS_46_alignment_of_a_zero_based_region)

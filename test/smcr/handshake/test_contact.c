@@ -7,6 +7,7 @@
 
 #include "net/bytes.h"
 #include "smcr/conn/conn.h"
+#include "smcr/conn/data.h"
 #include "test/smcr/hs.h"
 
 static struct hs h;
@@ -325,4 +326,25 @@ Test(handshake_contact, SMCR_SC_08_data_overtakes_the_confirm)
     cr_assert_eq(smcr_conn_recv(hs_conn(&h), got, sizeof got, 0, h.pair->now_ns), (ssize_t)sizeof bytes);
     cr_assert_arr_eq(got, bytes, sizeof bytes);
     hs_end(&h);
+}
+
+/* TCP ends while the first contact is under way. The FIN counts once the connection lives: without the CDC
+ * message that should follow, the peer is gone.
+ * covers: SMCR-CLS-21 */
+Test(handshake_contact, SMCR_CLS_21_a_fin_during_the_first_contact)
+{
+    for (unsigned role = 0; role < 2; role++) {
+        hs_begin(&h, (enum smcr_role)role, NULL);
+        cr_assert(peer_contact_clc(&h.peer, &h.conn));
+        pair_tcp_fin(h.conn.end);
+        pair_run_for(h.pair, PAIR_MS);
+        cr_assert_not(hs_status(&h).established);
+        cr_assert(peer_contact_confirm(&h.peer) && peer_contact_second(&h.peer, 1));
+        pair_run_for(h.pair, PAIR_MS);
+        pair_run_for(h.pair, SMCR_FIN_GRACE_NS - 10 * PAIR_MS);
+        cr_assert(hs_status(&h).established, "role %u", role);
+        pair_run_for(h.pair, 20 * PAIR_MS);
+        cr_assert_eq(hs_status(&h).error, -ECONNRESET, "role %u", role);
+        hs_end(&h);
+    }
 }

@@ -334,12 +334,20 @@ Test(llc_delete, SMCR_LGT_04_a_server_complies_with_its_own_and_resets_what_live
     struct raw_message raw;
     bool first = raw_wait(t.peer.link[0].raw, SMCR_LLC_DELETE_LINK, false, &raw, PAIR_MS);
     cr_assert(first || raw_wait(t.peer.link[1].raw, SMCR_LLC_DELETE_LINK, false, &raw, PAIR_MS));
-    cr_assert_eq(raw.bytes[3] & 0xc0, 0x40);
+    cr_assert_eq(raw.bytes[3], 0x40, "not orderly: a connection lives");
     cr_assert_eq(raw.bytes[4], 0);
+    cr_assert_eq(get_be32(raw.bytes + 5), SMCR_DELETE_OPERATOR, "the client's reason");
     cr_assert(pair_other(t.conn.end)->reset_sent);
     pair_run_for(t.pair, PAIR_MS);
     cr_assert_null(played_group(&t));
     played_end(&t);
+}
+
+/* The last DELETE LINK that node 1 sent. */
+static void note_delete(void *ctx, struct pair_node *node, const struct smcr_trace *trace)
+{
+    if (node->index == 1 && trace->type == SMCR_TRACE_LLC_TX && trace->message[0] == SMCR_LLC_DELETE_LINK)
+        memcpy(ctx, trace->message, SMCR_MSG_BYTES);
 }
 
 /* covers: SMCR-LGT-01, SMCR-LGT-02, SMCR-ARC-06 */
@@ -357,11 +365,17 @@ Test(llc_delete, SMCR_LGT_01_a_server_deletes_a_group_that_was_idle_long_enough)
     cr_assert_eq(smcr_counters(pair->node[1].smcr)->first_contacts, 1);
     pair_run_for(pair, 10 * PAIR_S);
     cr_assert_not_null(pair->node[1].smcr->groups, "it is in use");
+    uint8_t m[SMCR_MSG_BYTES] = {0};
+    pair->on_trace = note_delete;
+    pair->trace_ctx = m;
     pair_close(&c->end[0]);
     pair_close(&c->end[1]);
     pair_run_for(pair, 2900 * PAIR_MS);
     cr_assert_not_null(pair->node[0].smcr->groups);
+    cr_assert_eq(m[0], 0);
     pair_run_for(pair, 200 * PAIR_MS);
+    cr_assert_eq(m[3], 0x60, "all links, orderly: SMCR-LLC-40");
+    cr_assert_eq(get_be32(m + 5), SMCR_DELETE_INACTIVE);
     cr_assert_null(pair->node[1].smcr->groups);
     cr_assert_null(pair->node[0].smcr->groups);
     cr_assert_null(pair_free(pair));

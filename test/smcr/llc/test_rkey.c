@@ -278,6 +278,36 @@ Test(llc_rkey, a_connection_that_writes_into_a_deleted_RMB_is_reset)
     played_end(&t);
 }
 
+/* The element is free again at the end of the last post. Until then the connection is in the group, over or
+ * not, and may lead nowhere.
+ * covers: SMCR-RKY-07, SMCR-RKY-08 */
+Test(llc_rkey, no_connection_leads_to_a_deleted_RMB)
+{
+    for (unsigned is_over = 0; is_over < 2; is_over++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, SMCR_SERVER, 2);
+        struct smcr_conn *conn = pair_other(t.conn.end)->conn;
+        unsigned silent = conn->link->number - 1, via = !silent;
+        uint32_t rkey = played_rkey(&t, via);
+        raw_break(t.peer.link[silent].raw); /* what is posted there does not end for a while */
+        cr_assert_eq(pair_pump(pair_other(t.conn.end), 100, 0), 100);
+        if (is_over)
+            smcr_conn_abort(conn, t.pair->now_ns);
+        cr_assert_not_null(conn->peer_rmb);
+        played_delete_rkey(m, 1, (const uint32_t[]){rkey});
+        played_send(&t, via, m);
+        played_expect(&t, via, SMCR_LLC_DELETE_RKEY, true, m);
+        cr_assert_eq(m[3], 0x80, "%u: known", is_over);
+        cr_assert_eq(played_group(&t)->num_peer_rmbs, 0);
+        cr_assert_eq(played_group(&t)->num_conns, 1, "its post has not ended");
+        cr_assert_null(conn->peer_rmb);
+        cr_assert(smcr_conn_is_ended(conn));
+        pair_run_for(t.pair, 10 * PAIR_S);
+        played_end(&t);
+    }
+}
+
 /* covers: SMCR-REC-29 */
 Test(llc_rkey, SMCR_REC_29_a_DELETE_RKEY_of_no_keys_or_too_many_ends_the_link)
 {
