@@ -45,6 +45,9 @@ struct smcr_group {
     enum smcr_role role;
     enum smcr_group_state state;
     struct smcr_peer_id peer_id;
+    struct {
+        struct nornic_addr peer, own;
+    } tcp; /* addresses of the TCP connection of the first contact */
     uint16_t vlan_id;
     char pnetid[17];
     uint8_t version;             /* of CLC and LLC: 1 or 2 */
@@ -122,6 +125,10 @@ bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_
 struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
                                         const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
                                         uint16_t vlan_id);
+/* Whether the TCP connection of `conn` comes from the host of the group's peer: from the address of the
+ * first contact, or from the GID of an active link. CLC messages name their sender without a proof. So
+ * messages from other addresses neither join nor end the group (SMCR-FC-01, SMCR-FC-05, SMCR-SC-06). */
+bool smcr_group_is_with(const struct smcr_group *group, const struct smcr_conn *conn);
 /* An active link instead of the one that has gone, with the key of the peer's RMB at `va` there (SMCR-SC-11).
  * NULL: no link, or no RMB that is known by that address alone. */
 struct smcr_link *smcr_group_replacement_link(struct smcr_group *group, uint64_t va, uint32_t *rkey);

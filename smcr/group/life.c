@@ -122,6 +122,18 @@ struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const s
     return NULL;
 }
 
+bool smcr_group_is_with(const struct smcr_group *group, const struct smcr_conn *conn)
+{
+    const struct nornic_addr *remote = &conn->config.remote;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (group->links[i].state == SMCR_LINK_ACTIVE &&
+            nornic_addr_equal(&group->links[i].peer.gid, remote) && !nornic_addr_is_link_local(remote))
+            return true;
+    /* Each LAN has link-local addresses of its own; the address of this end tells the LAN. */
+    return nornic_addr_equal(&group->tcp.peer, remote) &&
+           (!nornic_addr_is_link_local(remote) || nornic_addr_equal(&group->tcp.own, &conn->config.local));
+}
+
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer)
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)

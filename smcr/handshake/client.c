@@ -144,7 +144,7 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
     uint16_t vlan_id = conn->config.vlan_id;
     struct smcr_link *link = smcr_link_find(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id);
     if (accept->first_contact) {
-        if (link)
+        if (link && smcr_group_is_with(link->group, conn))
             smcr_group_end(link->group, false, "the server has dropped the link group", now_ns);
         begin_first_contact(conn, accept, now_ns);
         return;

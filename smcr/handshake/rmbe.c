@@ -17,6 +17,8 @@ int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *
     if (!group)
         return -ENOMEM;
     smcr_llc_init(group);
+    group->tcp.peer = conn->config.remote;
+    group->tcp.own = conn->config.local;
     group->version = conn->terms.version;
     if (group->version == SMCR_CLC2_VERSION) {
         group->release = conn->terms.release;

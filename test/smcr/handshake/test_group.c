@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the handshake has to do with the link group, at an instance whose peer the test plays: the groups
- * that it ends, that it waits for, whose links die under it; and whose keys open what. SMCR sections 6 to
- * 8. */
+/* The handshake and the link group, at an instance whose peer the test plays: groups that it ends, groups
+ * that it waits for, links that die under it, and the reach of keys. SMCR sections 6 to 8. */
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -84,6 +83,90 @@ Test(handshake_group, SMCR_CLC_40_out_of_sync_by_whom_it_concerns)
     hs_pass(&h);
     hs_expect_tcp(&h);
     cr_assert_eq(hs_groups(&h), 1);
+    hs_end(&h);
+}
+
+/* --- a third host that repeats messages --- */
+
+static const struct nornic_addr third_host = {{[10] = 0xff, 0xff, 10, 99, 0, 3}};
+
+/* The Proposal of the peer comes from another address. The answer is a first contact, which names nothing of
+ * the peer's group. A Decline "out of sync" then ends no more than that.
+ * covers: SMCR-FC-01, SMCR-SC-06 */
+Test(handshake_group, SMCR_FC_01_a_third_host_repeats_the_proposal)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct pair_end *first = pair_other(h.conn.end);
+    hs_to_proposal(&h);
+    hs_conn(&h)->config.remote = third_host;
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_S), SMCR_CLC_ACCEPT);
+    cr_assert_eq(h.m[7], 0x18, "a first contact");
+    cr_assert_neq(hs_conn(&h)->group, first->conn->group);
+    cr_assert_eq(hs_groups(&h), 2);
+    hs_send(&h, h.m, peer_decline(&h.peer, true, h.m));
+    hs_pass(&h);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert_eq(first->conn->state, SMCR_CONN_ACTIVE);
+    cr_assert(hs_link_0_lives(&h));
+    hs_end(&h);
+}
+
+/* A first contact from one address makes no connection of another address wait.
+ * covers: SMCR-FC-21 */
+Test(handshake_group, SMCR_FC_21_a_first_contact_of_a_third_host_holds_nobody_up)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_to_proposal(&h);
+    hs_conn(&h)->config.remote = third_host;
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_S), SMCR_CLC_ACCEPT);
+    hs_contact(&h, 1);
+    cr_assert_eq(hs_groups(&h), 2);
+    hs_end(&h);
+}
+
+/* A peer with several addresses is known by the GIDs of its links, and by the address of its first contact. A
+ * link-local address belongs to one LAN, which the address of this end tells.
+ * covers: SMCR-FC-01 */
+Test(handshake_group, SMCR_FC_01_addresses_of_the_peer)
+{
+    static const struct nornic_addr fe80 = {{0xfe, 0x80, [15] = 1}}, own = {{0xfe, 0x80, [15] = 2}};
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct smcr_conn conn = {.config = hs_conn(&h)->config};
+    struct smcr_group *group = hs_conn(&h)->group;
+    cr_assert(smcr_group_is_with(group, &conn));
+    group->tcp.peer = third_host;
+    cr_assert(smcr_group_is_with(group, &conn), "the GID of a link");
+    group->links[0].state = SMCR_LINK_CONFIRMING;
+    cr_assert_not(smcr_group_is_with(group, &conn), "any host can name a GID: the link has to work");
+    conn.config.remote = group->tcp.peer;
+    cr_assert(smcr_group_is_with(group, &conn));
+    group->links[0].state = SMCR_LINK_ACTIVE;
+    conn.config.remote = group->tcp.peer = fe80;
+    group->tcp.own = own;
+    cr_assert_not(smcr_group_is_with(group, &conn), "fe80::1 of another LAN");
+    conn.config.local = own;
+    cr_assert(smcr_group_is_with(group, &conn));
+    hs_end(&h);
+}
+
+/* Another server says the peer's Accept, as a first contact.
+ * covers: SMCR-FC-05 */
+Test(handshake_group, SMCR_FC_05_a_third_host_repeats_the_accept)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    struct pair_end *first = pair_other(h.conn.end);
+    hs_open(&h);
+    cr_assert_eq(hs_wait(&h, PAIR_S), SMCR_CLC_PROPOSAL);
+    hs_conn(&h)->config.remote = third_host;
+    hs_send(&h, h.m, peer_accept(&h.conn, SMCR_CLC_ACCEPT, true, 0, h.m));
+    hs_pass(&h);
+    cr_assert_eq(first->conn->state, SMCR_CONN_ACTIVE);
+    cr_assert(hs_link_0_lives(&h));
     hs_end(&h);
 }
 
@@ -180,7 +263,7 @@ Test(handshake_group, SMCR_FC_21_an_accept_that_overtakes_the_end_of_the_first_c
     hs_end(&h);
 }
 
-/* --- what the client says does not depend on what it will be --- */
+/* --- the client's Proposal does not depend on its future --- */
 
 /* covers: SMCR-CLC-25 */
 Test(handshake_group, SMCR_CLC_25_the_proposal_is_the_same_for_every_contact)
@@ -204,7 +287,7 @@ Test(handshake_group, SMCR_CLC_25_the_proposal_is_the_same_for_every_contact)
     hs_end(&h);
 }
 
-/* --- whose memory it is --- */
+/* --- memory and its owner --- */
 
 static bool has_failed(struct raw_link *raw)
 {
@@ -270,15 +353,15 @@ Test(handshake_group, SMCR_FC_21_the_wait_is_one_however_often_it_begins_anew)
     }
     hs_pass(&h);
     for (unsigned i = 0; i < 2; i++) { /* the first of them, and then the next one, declines after a second */
-        unsigned who = 4;
+        unsigned owner = 4;
         for (unsigned k = 0; k < 4; k++) {
             struct smcr_conn *conn = pair_other(conns[k].end)->conn;
             if (conn->state == SMCR_CONN_HANDSHAKE && conn->stage == SMCR_STAGE_CONFIRM)
-                who = k;
+                owner = k;
         }
-        cr_assert_lt(who, 4);
+        cr_assert_lt(owner, 4);
         pair_run_for(h.pair, PAIR_S);
-        pair_tcp_send(conns[who].end, h.m, peer_decline(&h.peer, false, h.m));
+        pair_tcp_send(conns[owner].end, h.m, peer_decline(&h.peer, false, h.m));
         hs_pass(&h);
     }
     pair_run_for(h.pair, 1100 * PAIR_MS);
@@ -388,7 +471,7 @@ static void see(void *ctx, struct pair_node *node, const struct smcr_trace *trac
     cr_assert_not_null(trace->conn);
 }
 
-/* What was not taken can be seen.
+/* Bytes that were not taken can be seen.
  * covers: SMCR-CLC-06 */
 Test(handshake_group, SMCR_CLC_06_what_is_broken_is_traced)
 {
