@@ -84,6 +84,8 @@ static void init_block(struct service *service, uint32_t slot, const struct serv
     atomic_store(&b->urgent_end, 0);
     atomic_store(&b->has_more, 0);
     atomic_store(&b->has_lost, 0);
+    atomic_store(&b->ends_put, 0);
+    atomic_store(&b->ends_taken, 0);
     atomic_store(&b->consumed, 0);
     atomic_store(&b->oob_taken, 0);
     atomic_store(&b->is_waited_for, 0);
@@ -306,25 +308,59 @@ static unsigned core_flags(uint32_t options, bool has_more)
     return (has_more ? SMCR_SEND_MORE : 0) | (options & SERVICE_NODELAY && !has_more ? SMCR_SEND_NODELAY : 0);
 }
 
-/* Up to the urgent byte, if one is among it, and then the rest. 0 or -errno. */
+/* Takes the next end of a send beyond `at`, up to `head`. `head`: none is left. A program may have written
+ * anything there. */
+static uint64_t take_end(struct service_block *b, uint64_t at, uint64_t head)
+{
+    uint32_t put = atomic_load_explicit(&b->ends_put, memory_order_acquire);
+    uint32_t taken = atomic_load_explicit(&b->ends_taken, memory_order_relaxed);
+    uint64_t end = head;
+    if (put - taken > SERVICE_ENDS)
+        taken = put;
+    for (; taken != put; taken++) {
+        uint64_t next = atomic_load_explicit(&b->ends[taken % SERVICE_ENDS], memory_order_relaxed);
+        if (next > head)
+            break; /* `head` has not come there yet */
+        if (next > at) {
+            end = next;
+            taken++;
+            break;
+        }
+    }
+    atomic_store(&b->ends_taken, taken);
+    return end;
+}
+
+/* Puts the bytes from `at` to `end`: first those up to the urgent byte, if it is among them. 0 or -errno. */
+static int put_send(struct service_loan *loan, uint64_t at, uint64_t end, unsigned flags)
+{
+    uint64_t urgent = atomic_load_explicit(&loan->block->urgent_end, memory_order_relaxed);
+    if (urgent > at && urgent <= end) {
+        int err = smcr_conn_put(loan->sock->conn, urgent, SMCR_SEND_URGENT, smcr_rt.now_ns);
+        if (err || urgent == end)
+            return err;
+    }
+    return smcr_conn_put(loan->sock->conn, end, flags, smcr_rt.now_ns);
+}
+
+/* Puts each send that leaves alone, and then the bytes behind the last of them. 0 or -errno. */
 static int put_bytes(struct service_loan *loan, const struct smcr_rings *r)
 {
     struct service_block *b = loan->block;
-    uint64_t head = atomic_load_explicit(&b->head, memory_order_acquire);
-    uint64_t urgent = atomic_load_explicit(&b->urgent_end, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&b->head, memory_order_acquire), at = r->tx_head, end;
     unsigned flags = core_flags(loan->seen_options, atomic_load_explicit(&b->has_more, memory_order_relaxed));
-    int err = 0;
-    if (head == r->tx_head && !loan->must_push)
+    if (head == at && !loan->must_push)
         return 0;
     if (loan->must_push) /* once; as TCP does, also what is corked */
         flags = SMCR_SEND_NODELAY;
     loan->must_push = false;
-    if (urgent > r->tx_head && urgent <= head) {
-        err = smcr_conn_put(loan->sock->conn, urgent, SMCR_SEND_URGENT, smcr_rt.now_ns);
-        if (err || urgent == head)
+    while ((end = take_end(b, at, head)) != head) {
+        int err = put_send(loan, at, end, SMCR_SEND_NODELAY);
+        if (err)
             return err;
+        at = end;
     }
-    return smcr_conn_put(loan->sock->conn, head, flags, smcr_rt.now_ns);
+    return put_send(loan, at, head, flags);
 }
 
 static int take_consumed(struct service_loan *loan, const struct smcr_rings *r)

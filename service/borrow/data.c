@@ -115,10 +115,23 @@ static ssize_t why_no_send(struct borrow *b)
     return is_shut ? -EPIPE : 0;
 }
 
+/* Keeps the end of a send that leaves alone. It is there before `head` tells of it. */
+static void put_end(struct service_block *block, uint64_t end)
+{
+    uint32_t put = atomic_load_explicit(&block->ends_put, memory_order_relaxed);
+    if (put - atomic_load(&block->ends_taken) >= SERVICE_ENDS)
+        return;
+    atomic_store_explicit(&block->ends[put % SERVICE_ENDS], end, memory_order_relaxed);
+    atomic_store_explicit(&block->ends_put, put + 1, memory_order_release);
+}
+
 static void move_head(struct borrow *b, size_t n, bool is_urgent, bool has_more)
 {
     struct service_block *block = b->block;
     uint64_t head = atomic_load_explicit(&block->head, memory_order_relaxed) + n;
+    uint32_t gathering = atomic_load(&block->options) & (SERVICE_NODELAY | SERVICE_CORKED);
+    if (gathering == SERVICE_NODELAY && !has_more)
+        put_end(block, head);
     if (is_urgent)
         atomic_store_explicit(&block->urgent_end, head, memory_order_relaxed);
     atomic_store_explicit(&block->has_more, has_more, memory_order_relaxed);

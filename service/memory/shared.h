@@ -26,11 +26,12 @@
 #include <unistd.h>
 
 #define SERVICE_MAGIC   0x4e6f534du /* "NoSM" */
-#define SERVICE_VERSION 8 /* of this memory and of service/memory/control.h: both ends have the same */
+#define SERVICE_VERSION 9 /* of this memory and of service/memory/control.h: both ends have the same */
 
 #define SERVICE_CONNS          16384 /* connections that are lent at a time */
 #define SERVICE_WAITERS        1024
-#define SERVICE_WATCHES        8 /* waiters that may watch a connection */
+#define SERVICE_WATCHES        8  /* waiters that may watch a connection */
+#define SERVICE_ENDS           16 /* of sends that the service has not seen yet */
 #define SERVICE_WORDS          (SERVICE_CONNS / 64)
 #define SERVICE_SUMMARY_WORDS  (SERVICE_WORDS / 64)
 #define SERVICE_LINE           64   /* bytes of a cache line */
@@ -109,6 +110,7 @@ struct service_block {
     _Atomic uint32_t generation; /* odd: lent, the same connection as long as it is the same */
     _Atomic uint32_t state;      /* enum borrow_state */
     _Atomic uint32_t flags;      /* enum service_flag */
+    _Atomic uint32_t ends_taken; /* of `ends` */
     _Atomic uint32_t in_edges, out_edges;
     _Atomic uint64_t produced; /* bytes before it can be read */
     _Atomic uint64_t acked;    /* bytes before it are at the peer: their place in the send buffer is free */
@@ -130,6 +132,11 @@ struct service_block {
     _Atomic uint64_t urgent_end;                      /* one past the last urgent byte among them; 0: none */
     _Atomic uint32_t has_more;                        /* more follows at once: MSG_MORE */
     _Atomic uint32_t has_lost;                        /* bytes went to a peer that reads no more */
+    /* With TCP_NODELAY: positions at which sends ended, since each send leaves alone (RFC 7609 4.5.2). A
+     * ring, and the number of all that were ever put there. A full ring takes none: that send leaves with the
+     * next. A connection has no more messages in flight than the ring has places. */
+    _Atomic uint32_t ends_put;
+    _Atomic uint64_t ends[SERVICE_ENDS];
 
     /* --- by who receives, under `recv_lock` --- */
     _Alignas(SERVICE_LINE) pthread_mutex_t recv_lock;

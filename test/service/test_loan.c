@@ -152,6 +152,75 @@ Test(loan, all_that_was_given_before_the_end_goes_before_it, .init = set_up, .fi
     cr_expect_null(failure, "%s", failure);
 }
 
+/* Puts the ends of `n` sends of a byte each, as a program does with TCP_NODELAY. */
+static void put_ends(unsigned n)
+{
+    struct service_block *b = loan->block;
+    uint64_t head = atomic_load(&b->head);
+    for (unsigned i = 0; i < n; i++)
+        atomic_store(&b->ends[(b->ends_put + i) % SERVICE_ENDS], head + i + 1);
+    atomic_fetch_add(&b->ends_put, n);
+    atomic_store(&b->head, head + n);
+}
+
+/* covers: SMCR-DAT-07 */
+Test(loan, SMCR_DAT_07_each_send_leaves_alone, .init = set_up, .fini = tear_down)
+{
+    struct pair_conn *c;
+    struct pair *pair = lend_connection(&c);
+    const struct smcr_counters *counters = smcr_counters(pair->node[0].smcr);
+    struct service_block *b = loan->block;
+    atomic_store(&b->options, SERVICE_NODELAY);
+    put_ends(5);
+    service_loan_look(loan);
+    cr_expect_eq(counters->tx_writes, 5);
+    pair_settle(pair, PAIR_S);
+    smcr_rt.now_ns = pair->now_ns;
+    put_ends(3);
+    atomic_store(&b->urgent_end, 12); /* behind all of them */
+    atomic_fetch_add(&b->head, 4);    /* and four bytes of a send that goes on */
+    service_loan_look(loan);
+    pair_settle(pair, PAIR_S);
+    cr_expect_eq(counters->tx_writes, 9);
+    cr_expect_eq(counters->tx_bytes, 12);
+    cr_expect_eq(atomic_load(&b->ends_taken), 8);
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_settle(pair, 30 * PAIR_S);
+    const char *failure = pair_free(pair);
+    cr_expect_null(failure, "%s", failure);
+}
+
+/* Ends that no program puts there: behind `head`, passed already, more than the ring holds. */
+Test(loan, ends_that_cannot_be_are_passed_over, .init = set_up, .fini = tear_down)
+{
+    struct pair_conn *c;
+    struct pair *pair = lend_connection(&c);
+    struct service_block *b = loan->block;
+    const struct smcr_counters *counters = smcr_counters(pair->node[0].smcr);
+    atomic_store(&b->head, 10);
+    atomic_store(&b->ends[0], 4);
+    atomic_store(&b->ends[1], 2);
+    atomic_store(&b->ends[2], 11);
+    atomic_store(&b->ends_put, 3);
+    service_loan_look(loan);
+    cr_expect_eq(atomic_load(&b->ends_taken), 2, "the third is not there yet");
+    pair_settle(pair, PAIR_S);
+    smcr_rt.now_ns = pair->now_ns;
+    cr_expect_eq(counters->tx_bytes, 10);
+    atomic_store(&b->ends_put, 3 + 1000);
+    atomic_store(&b->head, 20);
+    service_loan_look(loan);
+    cr_expect_eq(atomic_load(&b->ends_taken), 3 + 1000);
+    pair_settle(pair, PAIR_S);
+    cr_expect_eq(counters->tx_bytes, 20);
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_settle(pair, 30 * PAIR_S);
+    const char *failure = pair_free(pair);
+    cr_expect_null(failure, "%s", failure);
+}
+
 /* Sets TCP_NODELAY, as a program may between the end of its stream and its close. */
 static void set_nodelay(struct service_block *b)
 {
