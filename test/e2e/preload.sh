@@ -112,6 +112,35 @@ c = json.load(sys.stdin)["processes"][0]["counters"]
 print(c["conns_smc"] > 100 and c["conns_fallback"] == 0 and c["tx_bytes"] > 1000000)')
 if [ "$moved" = True ]; then ok smc_by_rdma; else notok smc_by_rdma "$("$nornic" smc stat --pid "$service_b")"; fi
 
+# with TCP_NODELAY each send is an RDMA write of its own: two a round
+cat >"$tmp/nodelay.py" <<'END'
+import socket, sys
+if sys.argv[1] == "serve":
+    with socket.create_server(("10.77.0.1", 7901)) as l:
+        c, _ = l.accept()
+        while len(c.recv(2, socket.MSG_WAITALL)) == 2:
+            c.sendall(b"!")
+else:
+    with socket.create_connection(("10.77.0.1", 7901)) as c:
+        c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(100):
+            c.send(b"a")
+            c.send(b"b")
+            assert c.recv(1) == b"!"
+END
+writes_of_b() {
+    "$nornic" smc stat --json --pid "$service_b" |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["processes"][0]["counters"].get("tx_writes", 0))'
+}
+before=$(writes_of_b)
+start "${in_a[@]}" "${under_a[@]}" python3 "$tmp/nodelay.py" serve
+listening "$ns_a" 7901 || notok smc_peer "$(cat "$tmp/server.err")"
+run timeout 60 "${in_b[@]}" "${under_b[@]}" python3 "$tmp/nodelay.py" ask
+finish
+writes=$(($(writes_of_b) - before))
+if [ $rc = 0 ] && [ $writes -ge 200 ]; then ok smc_nodelay_gathers_nothing
+else notok smc_nodelay_gathers_nothing "exit status $rc, $writes writes for 200 sends: $out $err"; fi
+
 # who is in the cgroup and will not be lent offers nothing, so the peer waits for nothing
 cat >"$tmp/plain.py" <<'END'
 import socket, sys

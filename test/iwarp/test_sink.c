@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue pair against a peer that says what it should not: one case a row of the tables of checks, with the
- * exact Terminate, and memory as it was. */
+/* A queue pair against a peer that breaks rules: one case a row of the tables of checks, with the exact
+ * Terminate, and memory as it was. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void say_send(uint32_t msn, const void *payload, uint32_t len)
     peer_say_untagged(&p, &s, IWARP_OP_SEND, true, &(struct iwarp_untagged){.msn = msn}, payload, len);
 }
 
-/* --- what is right --- */
+/* --- correct messages --- */
 
 /* covers: IWARP-RDMAP-20, IWARP-DDP-04, IWARP-DDP-11, IWARP-ORD-05 */
 /* covers: IWARP-CM-24 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* First and subsequent contact at an instance whose peer the test plays: which group, which link, which
+/* First and subsequent contact at an instance; the test plays the peer: which group, which link, which
  * buffer. SMCR sections 6 and 7. */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -158,7 +158,7 @@ Test(handshake_contact, SMCR_SC_01_the_server_reuses_the_group_of_the_peer)
     hs_end(&h);
 }
 
-/* Another physical network, or another VLAN: what belongs there is no path for this connection.
+/* A group of another physical network, or of another VLAN, is no path for this connection.
  * covers: SMCR-FC-01, SMCR-SC-01, SMCR-ARC-05 */
 Test(handshake_contact, SMCR_FC_01_a_group_of_another_network_is_not_reused)
 {
@@ -307,7 +307,7 @@ Test(handshake_contact, SMCR_SC_03_a_buffer_that_is_in_use)
     }
 }
 
-/* What the client writes before the server has read its Confirm waits.
+/* Bytes that the client writes before the server has read its Confirm wait.
  * covers: SMCR-SC-08, SMCR-SC-09, SMCR-DAT-12 */
 Test(handshake_contact, SMCR_SC_08_data_overtakes_the_confirm)
 {
