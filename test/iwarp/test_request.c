@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a queue pair sends for the work that is posted, and when that is complete. READs and atomics:
+/* The messages of a queue pair for posted work, and the time of its completion. READs and atomics:
  * test_request_read.c. */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -194,8 +194,7 @@ Test(request, a_send_completes_when_tcp_took_all_of_it)
     side_expect(&asker, 1, NORNIC_WC_SUCCESS);
 }
 
-/* A program may change what it has posted before it is complete, as perftest does with the credits that it
- * writes: the peer gets the one value or the other, and the stream goes on.
+/* A program may change posted bytes before the work is complete, as perftest does with its credits: the peer gets the one value or the other, and the stream goes on.
  * covers: IWARP-ORD-08 */
 Test(request, memory_that_changes_while_it_is_sent_breaks_no_crc)
 {
@@ -241,7 +240,7 @@ Test(request, local_work_takes_its_turn_in_the_send_queue)
     side_post_wr(&asker, &(struct nornic_send_wr){
                              .wr_id = 4, .opcode = NORNIC_WR_LOCAL_INV, .invalidate_rkey = fast->rkey + 1});
     peer_expect(&asked, &asker, IWARP_OP_SEND, &u);
-    peer_expect_silence(&asked, &asker); /* what is behind the Send happens when that is gone */
+    peer_expect_silence(&asked, &asker); /* the work behind the Send happens after it */
     for (uint64_t i = 1; i <= 4; i++)
         side_expect(&asker, i, NORNIC_WC_SUCCESS);
     peer_say_tagged(&asked, &asker, IWARP_OP_WRITE, true, window->rkey + 1, (uintptr_t)asker.memory + 64, "w",
@@ -256,7 +255,7 @@ Test(request, local_work_takes_its_turn_in_the_send_queue)
 
 /* --- work that fails here --- */
 
-/* A READ or atomic without its answer has no result, whatever fails behind it; what went out before has.
+/* A READ or atomic without its answer has no result, also if later work fails. Earlier work has a result.
  * covers: IWARP-ORD-03, IWARP-ORD-04, IWARP-VERB-09 */
 Test(request, an_unanswered_read_is_flushed_when_later_work_fails)
 {

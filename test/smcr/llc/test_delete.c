@@ -91,7 +91,7 @@ Test(llc_delete, SMCR_DLK_05_a_server_acts_at_once_on_a_disorderly_request)
     played_end(&t);
 }
 
-/* Why a server deletes a link, what it tells the client then, and that it waits for the answer. */
+/* The reasons for which a server deletes a link, its message to the client, and its wait for the answer. */
 /* covers: SMCR-DLK-01, SMCR-DLK-03, SMCR-LLC-40 */
 Test(llc_delete, SMCR_DLK_01_a_server_deletes_what_is_idle_broken_or_taken_down)
 {
@@ -155,7 +155,7 @@ Test(llc_delete, SMCR_DLK_05_a_server_lets_connections_leave_on_an_orderly_reque
     uint8_t m[SMCR_MSG_BYTES];
     played_begin(&t, SMCR_SERVER, 2);
     unsigned target = sends_over(&t), via = target == 1 ? 1 : 0;
-    raw_break(t.peer.link[target - 1].raw); /* what it posts there does not end for a while */
+    raw_break(t.peer.link[target - 1].raw); /* its posts do not end for a while */
     cr_assert_gt(pair_pump(pair_other(t.conn.end), 100, 0), 0);
     played_delete_link(m, (uint8_t)target, SMCR_DELETE_OPERATOR, 0x20);
     played_send(&t, via, m);
@@ -167,7 +167,7 @@ Test(llc_delete, SMCR_DLK_05_a_server_lets_connections_leave_on_an_orderly_reque
     played_end(&t);
 }
 
-/* Long before the posts on the silent link have failed: it waits no longer for what does not drain. The
+/* Long before the posts on the silent link have failed: the server waits no longer for them. The
  * server then sends its request, the client its response.
  * covers: SMCR-DLK-05, SMCR-DLK-04 */
 Test(llc_delete, SMCR_DLK_05_what_does_not_drain_in_time_is_taken_down)
