@@ -111,20 +111,16 @@ static inline void smcr_group_effect(struct smcr_group *group, enum smcr_group_e
     smcr_effect_leave(group->smcr, &group->effects, what);
 }
 
-/* A usable group to that peer (SMCR-FC-01), or NULL. `running`: one in its first contact instead. */
-struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
-                                   uint16_t vlan_id, bool running);
 /* The client's look-up of SMCR-FC-05: the active link with these of the peer, in any group of ours as
  * client; NULL: none. */
-struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+struct smcr_link *smcr_link_find(struct smcr *smcr, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id);
 
 /* Whether such a link was deleted not long ago: a late message may still name it; that is not a protocol
  * error. And the usable group that had it; NULL: none. */
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer);
-struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
-                                        const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
-                                        uint16_t vlan_id);
+struct smcr_group *smcr_group_find_gone(struct smcr *smcr, const struct smcr_peer_id *peer_id,
+                                        const struct smcr_link_end *peer, uint16_t vlan_id);
 /* Whether the TCP connection of `conn` comes from the host of the group's peer: from the address of the
  * first contact, or from the GID of an active link. CLC messages name their sender without a proof. So
  * messages from other addresses neither join nor end the group (SMCR-FC-01, SMCR-FC-05, SMCR-SC-06). */

@@ -90,28 +90,17 @@ void smcr_group_free(struct smcr_group *group, uint64_t now_ns)
 
 /* --- finding one --- */
 
-static bool is_to(const struct smcr_group *group, enum smcr_role role, const struct smcr_peer_id *peer_id,
-                  uint16_t vlan_id)
+static bool is_to_server(const struct smcr_group *group, const struct smcr_peer_id *peer_id, uint16_t vlan_id)
 {
-    return group->role == role && group->vlan_id == vlan_id &&
+    return group->role == SMCR_CLIENT && group->vlan_id == vlan_id &&
            memcmp(&group->peer_id, peer_id, sizeof *peer_id) == 0;
 }
 
-struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
-                                   uint16_t vlan_id, bool running)
-{
-    enum smcr_group_state state = running ? SMCR_GROUP_FIRST_CONTACT : SMCR_GROUP_USABLE;
-    for (struct smcr_group *group = smcr->groups; group; group = group->next)
-        if (group->state == state && is_to(group, role, peer_id, vlan_id))
-            return group;
-    return NULL;
-}
-
-struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+struct smcr_link *smcr_link_find(struct smcr *smcr, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id)
 {
     for (struct smcr_group *group = smcr->groups; group; group = group->next) {
-        if (group->state != SMCR_GROUP_USABLE || !is_to(group, role, peer_id, vlan_id))
+        if (group->state != SMCR_GROUP_USABLE || !is_to_server(group, peer_id, vlan_id))
             continue;
         for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
             struct smcr_link *link = &group->links[i];
@@ -145,12 +134,11 @@ bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_
     return false;
 }
 
-struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
-                                        const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
-                                        uint16_t vlan_id)
+struct smcr_group *smcr_group_find_gone(struct smcr *smcr, const struct smcr_peer_id *peer_id,
+                                        const struct smcr_link_end *peer, uint16_t vlan_id)
 {
     for (struct smcr_group *group = smcr->groups; group; group = group->next)
-        if (group->state == SMCR_GROUP_USABLE && is_to(group, role, peer_id, vlan_id) &&
+        if (group->state == SMCR_GROUP_USABLE && is_to_server(group, peer_id, vlan_id) &&
             smcr_group_had_link(group, peer))
             return group;
     return NULL;

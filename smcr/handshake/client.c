@@ -142,7 +142,7 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
 {
     struct smcr *smcr = conn->smcr;
     uint16_t vlan_id = conn->config.vlan_id;
-    struct smcr_link *link = smcr_link_find(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id);
+    struct smcr_link *link = smcr_link_find(smcr, &accept->peer_id, &accept->end, vlan_id);
     if (accept->first_contact) {
         if (link && smcr_group_is_with(link->group, conn))
             smcr_group_end(link->group, false, "the server has dropped the link group", now_ns);
@@ -153,7 +153,7 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
         link = almost_active_link(conn, accept);
     struct smcr_clc_accept instead = *accept;
     struct smcr_group *group =
-        link ? NULL : smcr_group_find_gone(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id);
+        link ? NULL : smcr_group_find_gone(smcr, &accept->peer_id, &accept->end, vlan_id);
     if (group) /* SMCR-SC-11 */
         link = smcr_group_replacement_link(group, accept->va, &instead.rkey);
     if (!link && group)

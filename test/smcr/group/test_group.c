@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a group is, and how groups are told apart: SMCR section 2; and what can be seen of them. */
+/* Groups, how they are told apart (SMCR section 2), and their statistics. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -22,15 +22,15 @@ Test(group, SMCR_ARC_05_the_VLAN_is_part_of_what_a_group_is)
     struct pair_config config = {.vlan_id = 7, .ports = {1, 1}};
     struct pair *pair = pair_new(&config);
     cr_assert_not_null(pair_connect(pair, 0));
-    struct smcr *smcr = pair->node[1].smcr;
-    const struct smcr_peer_id *peer_id = &pair->node[0].smcr->peer_id;
+    struct smcr *smcr = pair->node[0].smcr;
+    struct smcr_peer_id peer_id = pair->node[1].smcr->peer_id;
     cr_assert_eq(smcr->groups->vlan_id, 7);
-    cr_assert_not_null(smcr_group_find(smcr, SMCR_SERVER, peer_id, 7, false));
-    cr_assert_null(smcr_group_find(smcr, SMCR_SERVER, peer_id, 8, false));
-    cr_assert_null(smcr_group_find(smcr, SMCR_SERVER, peer_id, 0, false));
     const struct smcr_link *link = &smcr->groups->links[0];
-    cr_assert_eq(smcr_link_find(smcr, SMCR_SERVER, peer_id, &link->peer, 7), link);
-    cr_assert_null(smcr_link_find(smcr, SMCR_SERVER, peer_id, &link->peer, 0));
+    cr_assert_eq(smcr_link_find(smcr, &peer_id, &link->peer, 7), link);
+    cr_assert_null(smcr_link_find(smcr, &peer_id, &link->peer, 8));
+    cr_assert_null(smcr_link_find(smcr, &peer_id, &link->peer, 0));
+    peer_id.b[1] ^= 1; /* another process on the same RNIC */
+    cr_assert_null(smcr_link_find(smcr, &peer_id, &link->peer, 7));
     struct smcr_port port = *smcr->ports;
     cr_assert(smcr_group_may_use(smcr->groups, &port));
     port.vlan_id = 8;
@@ -75,11 +75,9 @@ Test(group, SMCR_ARC_21_the_peer_id_is_instance_and_MAC_and_nothing_else_names_t
     cr_assert_eq(node->smcr->peer_id.b[1], 0x34);
     cr_assert_arr_eq(node->smcr->peer_id.b + 2, node->port[0].mac.b, 6);
     cr_assert_not_null(pair_connect(pair, 0));
-    pair_remove_port(pair, 0); /* it stays what it is */
+    pair_remove_port(pair, 0); /* the peer id stays */
     cr_assert_arr_eq(node->smcr->peer_id.b + 2, node->port[0].mac.b, 6);
-    struct smcr_peer_id other = node->smcr->peer_id;
-    other.b[1] ^= 1; /* another process on the same RNIC */
-    cr_assert_null(smcr_group_find(pair->node[1].smcr, SMCR_SERVER, &other, 0, false));
+    cr_assert_arr_eq(pair->node[1].smcr->groups->peer_id.b, node->smcr->peer_id.b, 8);
     cr_assert_null(pair_free(pair));
 }
 
@@ -109,22 +107,24 @@ Test(group, SMCR_FC_05_a_link_is_found_by_all_of_its_key)
     const struct smcr_link *link = &group->links[0];
     struct smcr *smcr = group->smcr;
     struct smcr_link_end key = link->peer;
-    cr_assert_eq(smcr_link_find(smcr, SMCR_CLIENT, &group->peer_id, &key, 0), link);
+    cr_assert_eq(smcr_link_find(smcr, &group->peer_id, &key, 0), link);
     key.psn ^= 1;
     key.mtu ^= 1;
-    cr_assert_eq(smcr_link_find(smcr, SMCR_CLIENT, &group->peer_id, &key, 0), link, "no part of it");
-    cr_assert_null(smcr_link_find(smcr, SMCR_SERVER, &group->peer_id, &key, 0));
+    cr_assert_eq(smcr_link_find(smcr, &group->peer_id, &key, 0), link, "no part of it");
+    group->role = SMCR_SERVER; /* of the connections that go the other way */
+    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
+    group->role = SMCR_CLIENT;
     key.qpn ^= 1;
-    cr_assert_null(smcr_link_find(smcr, SMCR_CLIENT, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
     key = link->peer;
     key.mac.b[5] ^= 1;
-    cr_assert_null(smcr_link_find(smcr, SMCR_CLIENT, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
     key = link->peer;
     key.gid.b[15] ^= 1;
-    cr_assert_null(smcr_link_find(smcr, SMCR_CLIENT, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
     key = link->peer;
     group->state = SMCR_GROUP_FIRST_CONTACT; /* SMCR-FC-21 */
-    cr_assert_null(smcr_link_find(smcr, SMCR_CLIENT, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
     group->state = SMCR_GROUP_USABLE;
     played_end(&t);
 }

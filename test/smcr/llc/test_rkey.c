@@ -290,7 +290,7 @@ Test(llc_rkey, no_connection_leads_to_a_deleted_RMB)
         struct smcr_conn *conn = pair_other(t.conn.end)->conn;
         unsigned silent = conn->link->number - 1, via = !silent;
         uint32_t rkey = played_rkey(&t, via);
-        raw_break(t.peer.link[silent].raw); /* what is posted there does not end for a while */
+        raw_break(t.peer.link[silent].raw); /* posts there do not end for a while */
         cr_assert_eq(pair_pump(pair_other(t.conn.end), 100, 0), 100);
         if (is_over)
             smcr_conn_abort(conn, t.pair->now_ns);
