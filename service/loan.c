@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection whose application is another process. The socket behind it is one of sock/, without a
- * descriptor of its own; what an application would do by calls comes out of the block, and what it would
- * hear goes into it. */
+ * descriptor of its own. The block stands for the calls of an application, and for their answers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -24,9 +23,9 @@
 #include "sock/ports.h"
 
 #define CROSS_NS NS_PER_S /* the peer's Decline is there by then, if it sent one */
-/* Of the buffers of a program that did not say: TCP's grow by themselves, these cannot. A service that lends
- * few gives each what a stream needs whose two ends take turns at their processors. The RMBE has one as large
- * that is smaller by what is not data in it. */
+/* Sizes of the buffers of a program that set none: TCP's grow by themselves, these cannot. A service that
+ * lends few connections gives each the buffer of a stream between two ends that take turns at their processors. The
+ * RMBE is as large, less its bytes that hold no data. */
 #define PRESET_BYTES         ((512u << 10) - 64)
 #define PRESET_OF_MANY_BYTES ((256u << 10) - 64)
 #define MANY_LOANS           64
@@ -106,7 +105,7 @@ static void init_block(struct service *service, uint32_t slot, const struct serv
     atomic_store_explicit(&b->generation, ++service->generations[slot], memory_order_release);
 }
 
-/* Even: whoever still knows it sees that it is lent no more. */
+/* Even: a process that still knows the block sees that it is lent no more. */
 static void end_generation(struct service_loan *loan)
 {
     atomic_store(&loan->block->generation, ++loan->service->generations[loan->slot]);
@@ -272,7 +271,7 @@ static void abort_loan(struct service_loan *loan, const char *reason)
     smcr_sock_notify(s, 0);
 }
 
-/* A negotiation is not cut short: the peer would see a reset where TCP has an end in order. */
+/* A negotiation is not cut short: the peer would see a reset in place of TCP's end in order. */
 static void close_when_settled(struct service_loan *loan)
 {
     if (loan->sock->state != SMCR_SOCK_NEGOTIATING || loan->sock->options.linger_s == 0)
@@ -300,7 +299,7 @@ void service_loan_on_inner(struct service_loan *loan, uint32_t events)
     }
 }
 
-/* --- what the program says --- */
+/* --- from the program --- */
 
 static unsigned core_flags(uint32_t options, bool has_more)
 {
@@ -351,7 +350,7 @@ static int put_bytes(struct service_loan *loan, const struct smcr_rings *r)
     unsigned flags = core_flags(loan->seen_options, atomic_load_explicit(&b->has_more, memory_order_relaxed));
     if (head == at && !loan->must_push)
         return 0;
-    if (loan->must_push) /* once; as TCP does, also what is corked */
+    if (loan->must_push) /* once; as TCP does, also corked bytes */
         flags = SMCR_SEND_NODELAY;
     loan->must_push = false;
     while ((end = take_end(b, at, head)) != head) {
@@ -369,9 +368,9 @@ static int take_consumed(struct service_loan *loan, const struct smcr_rings *r)
     return consumed > r->rx_consumed ? smcr_conn_took(loan->sock->conn, consumed, smcr_rt.now_ns) : 0;
 }
 
-/* Passes on what the program has sent and what it has read. Each direction has its own result: a
- * connection whose writing has ended (-EPIPE) still credits what was read, or its close would count
- * that as unread. */
+/* Passes on the bytes that the program has sent, and credits those that it has read. Each direction has its
+ * own result: a connection still credits bytes after its writing has ended (-EPIPE). Otherwise its close would
+ * count them as unread. */
 static void look_at_bytes(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;
@@ -385,8 +384,8 @@ static void look_at_bytes(struct service_loan *loan)
         abort_loan(loan, "the program wrote impossible positions into the shared memory");
 }
 
-/* What a program that had not heard yet said of the ends goes to TCP, which has the bytes: as it is handed
- * over, when all of CLC has gone before, or afterwards. */
+/* A program may end a direction before it has heard that the connection is TCP's. TCP then ends it: at the
+ * hand-over, after all of CLC, or later. */
 static void shut_tcp(const struct service_loan *loan)
 {
     if (loan->seen_shut & SERVICE_SHUT_READ)
@@ -408,14 +407,14 @@ static void look_at_shut(struct service_loan *loan, uint32_t shut)
     }
     if (atomic_load(&loan->block->state) == BORROW_TCP)
         shut_tcp(loan);
-    smcr_sock_notify(s, POLLHUP); /* others who wait see it, too */
+    smcr_sock_notify(s, POLLHUP); /* other waiters see it, too */
 }
 
 void service_loan_look(struct service_loan *loan)
 {
     if (smcr_sock_is_closing(loan->sock))
         return;
-    /* Read before the bytes are looked at: what the program gave before it said so is among these. */
+    /* Read before the bytes are looked at: these then have all that the program gave before it. */
     uint32_t shut = atomic_load(&loan->block->shut);
     if (atomic_load(&loan->block->options) != loan->seen_options ||
         atomic_load(&loan->block->keepidle_s) != loan->seen_keepidle_s ||
@@ -429,7 +428,7 @@ void service_loan_look(struct service_loan *loan)
         smcr_sock_notify(loan->sock, 0);
 }
 
-/* --- what the program hears --- */
+/* --- to the program --- */
 
 /* Bytes of CLC that TCP has not taken go before the application's, and a Decline that crossed ours comes
  * before them: it is on its way then, so it is waited for no longer than that can take. */
@@ -468,7 +467,7 @@ static enum borrow_state state_of(struct service_loan *loan)
     return BORROW_RESET;
 }
 
-/* Where the buffers lie, once. */
+/* Tells the places of the buffers, once. */
 static void tell_rings(struct service_loan *loan, const struct smcr_rings *r)
 {
     struct service_arena *arena = &loan->service->arena;
@@ -510,7 +509,7 @@ static bool tell_reader(struct service_loan *loan, const struct smcr_rings *r)
     return is_news;
 }
 
-/* Like TCP, whose socket is writable again when a third of its buffer is free. */
+/* Like TCP: a socket is writable again when a third of its buffer is free. */
 static bool tell_writer(struct service_loan *loan, const struct smcr_rings *r)
 {
     struct service_block *b = loan->block;
@@ -531,7 +530,7 @@ static void tell_state(struct service_loan *loan, enum borrow_state state)
     snprintf(b->reason, sizeof b->reason, "%s", s->reason ? s->reason : "");
     if (state == BORROW_TCP) {
         shut_tcp(loan);
-        smcr_rt_unwatch(s->tcp_fd); /* what comes is the program's */
+        smcr_rt_unwatch(s->tcp_fd); /* later bytes are the program's */
     }
     if (state == BORROW_RESET && s->error) {
         atomic_store(&b->error, s->error);
@@ -557,7 +556,7 @@ void service_loan_tell(struct service_loan *loan, short news)
         return;
     }
     bool is_news = news & (POLLPRI | POLLHUP);
-    look_at_bytes(loan); /* the peer may wait for what the program has read long since */
+    look_at_bytes(loan); /* the peer may wait for room that the program made long since */
     if (s->state == SMCR_SOCK_SMCR && s->conn && smcr_conn_rings(s->conn, &r)) {
         tell_rings(loan, &r);
         is_news |= tell_reader(loan, &r);

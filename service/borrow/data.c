@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The bytes of a borrowed connection: into the send buffer, out of the RMBE.
  *
- * A position moves only after all bytes before it are copied, so a program that is killed in mid-copy has
- * sent, or read, nothing of what it was about to; the lock that it held is given back by the kernel. Those
- * who send go one after the other, in whatever process they are, and so do those who receive. */
+ * A position moves only after all bytes before it are copied. So a program that is killed during a copy has
+ * sent, or read, nothing by that call; the kernel releases its lock. Senders of all processes go one after
+ * the other, and so do receivers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static void copy(struct place *p, struct borrow_ring ring, uint64_t position, si
     }
 }
 
-/* An error is told once; what comes after is what TCP says of a closed connection. */
+/* An error is told once; later calls get the answers of a closed TCP connection. */
 static ssize_t broken(struct borrow *b, ssize_t then)
 {
     int error = borrow_take_error(b);
@@ -88,7 +88,7 @@ static size_t room_of(const struct borrow *b)
 }
 
 /* As into a TCP connection whose other end is closed: the bytes are gone, the answer is a reset (RFC 9293,
- * 3.10.7.1), which the next call tells of. */
+ * 3.10.7.1), and the next call reports it. */
 static ssize_t lose(struct borrow *b, size_t total)
 {
     int32_t none = 0;
@@ -98,7 +98,7 @@ static ssize_t lose(struct borrow *b, size_t total)
     return (ssize_t)total;
 }
 
-/* 0, or what the call returns. */
+/* Returns 0, or the result of the call. */
 static ssize_t why_no_send(struct borrow *b)
 {
     bool is_shut = atomic_load(&b->block->shut) & SERVICE_SHUT_WRITE;
@@ -230,7 +230,7 @@ static ssize_t recv_urgent(struct borrow *b, const struct iovec *iov, int n, int
     return 1;
 }
 
-/* What the ring holds at the mark may be overwritten by now: the service keeps that byte. */
+/* The byte at the mark may be overwritten in the ring by now: the service keeps it. */
 static void copy_out(struct borrow *b, struct place *to, uint64_t from, size_t n)
 {
     struct service_block *block = b->block;
@@ -243,7 +243,7 @@ static void copy_out(struct borrow *b, struct place *to, uint64_t from, size_t n
     copy(to, borrow_rx(b), from, n, OUT_OF_RING);
 }
 
-/* How many bytes lie at `*from`, where reading goes on; or what the call returns: 0, -errno. */
+/* Counts the bytes at `*from`, the place of the next read. Otherwise the result of the call: 0, -errno. */
 static ssize_t readable_at(const struct borrow *b, uint64_t *from)
 {
     const struct service_block *block = b->block;
@@ -273,14 +273,14 @@ static ssize_t recv_bytes(struct borrow *b, const struct iovec *iov, int n, int 
     size_t part = min_of(total_of(iov, n), (uint64_t)there);
     if (!(flags & MSG_TRUNC))
         copy_out(b, &to, from, part);
-    if (borrow_state(b) == BORROW_RESET) /* meanwhile: what was copied may be another's */
+    if (borrow_state(b) == BORROW_RESET) /* meanwhile: the copied bytes may be another connection's */
         return broken(b, 0);
     if (!(flags & MSG_PEEK) && part > 0)
         move_consumed(b, from + part);
     return (ssize_t)part;
 }
 
-/* Whether bytes can be there; if not, what the call returns. */
+/* Returns whether bytes can be there; if not, sets the result of the call. */
 static bool can_recv(struct borrow *b, ssize_t *otherwise)
 {
     switch (borrow_state(b)) {
@@ -338,8 +338,8 @@ static int pieces_at(const struct borrow *b, uint64_t from, size_t n, char *byte
     return count;
 }
 
-/* By system calls in which no thread is cancelled. The kernel moves what is in `own` as far as there is room,
- * and never waits: a write() to the program's pipe might. */
+/* By system calls in which no thread is cancelled. The kernel moves the bytes in `own` as far as there is
+ * room, and never waits: a write() to the program's pipe might. */
 static ssize_t splice_locked(struct borrow *b, const int own[2], int pipe_fd, size_t bytes)
 {
     struct iovec pieces[3];
@@ -380,7 +380,7 @@ ssize_t borrow_splice(struct borrow *b, int pipe_fd, size_t bytes)
     return moved == -ENOTRECOVERABLE ? -ECONNRESET : moved;
 }
 
-/* --- what there is --- */
+/* --- amounts --- */
 
 size_t borrow_readable(const struct borrow *b)
 {
@@ -396,11 +396,11 @@ bool borrow_at_mark(const struct borrow *b)
     return mark != SERVICE_NO_MARK && mark == atomic_load(&b->block->consumed);
 }
 
-/* --- what poll() sees --- */
+/* --- poll() --- */
 
-/* As TCP: a third of the buffer is free. Who is told that there is too little room hears of it when there is
- * more, whether or not a send was refused: it may just have filled the buffer. So that is said before the
- * room is looked at for the last time; the service writes the room first and looks at this then. */
+/* As TCP: a third of the buffer is free. A program that finds too little room is told when there is more,
+ * also if no send was refused: a send may just have filled the buffer. So the program asks for that before
+ * it looks at the room for the last time. The service writes the room first and looks at the request then. */
 static bool has_room(const struct borrow *b)
 {
     size_t enough = borrow_tx(b).size / 3;

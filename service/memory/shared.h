@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a service and the programs of its user have mapped together: one sparse memfd.
+/* The memory that a service and the programs of its user have mapped together: one sparse memfd.
  *
  *     0                      struct service_head: sizes, and the doorbell
  *     SERVICE_BLOCKS_AT      a struct service_block a connection
- *     SERVICE_WAITERS_AT     a struct service_waiter for each that hears of many connections
+ *     SERVICE_WAITERS_AT     a struct service_waiter for each waiter for many connections
  *     SERVICE_BUFFERS_AT     RMBs and send buffers, handed out by service/memory/arena.h
  *
- * Each field has one side that writes it. The service checks what a program wrote before it uses it, and
+ * Each field has one side that writes it. The service checks a program's value before it uses it, and
  * loses no more by nonsense than that connection. Programs of the user trust each other with all of it, so a
  * process that gives up the user gives up the memory: borrow_renounce().
  *
  * Orders. A position is stored (release) after the bytes that it is about are in place, and read (acquire)
- * before they are touched. Whoever is about to sleep says so first and then looks again; who brings news
- * writes them first and then looks whether somebody sleeps. Both are sequentially consistent, so that one of
- * the two sees the other. */
+ * before they are touched. A thread that is about to sleep says so first and then looks again. A thread with
+ * news writes them first and then looks for sleepers. Both are sequentially consistent, so that one of the
+ * two sees the other. */
 #ifndef NORNIC_SERVICE_SHARED_H
 #define NORNIC_SERVICE_SHARED_H
 
@@ -63,12 +63,12 @@ struct service_named {
 
 struct service_head {
     uint32_t magic, version;
-    /* Robust, held by the service's thread as long as it lives, with the bit that says that somebody waits.
-     * When the service dies the kernel wakes one of those that wait for each, who wakes the others there:
-     * threads of one process, as service_life() has it, so that one that is stopped holds up nobody else. */
+    /* Robust, held by the service's thread as long as it lives, with the bit for waiters. When the
+     * service dies the kernel wakes one waiter of each, and that wakes the others there: threads of one
+     * process, as service_life() has it. So a stopped process holds up no other. */
     _Alignas(SERVICE_LINE) struct service_life lives[SERVICE_LIVES];
-    /* The number of the sleep that the service is in or about to begin, and that nobody rang for yet; 0: it
-     * need not be rung for. By the service, and by who rings: service_ring(). */
+    /* The number of the sleep that the service is in or about to begin, while no program has rung for it; 0:
+     * no ring is needed. Written by the service, and by the ringing program: service_ring(). */
     _Alignas(SERVICE_LINE) _Atomic uint64_t sleep;
     _Alignas(SERVICE_LINE) struct service_bits to_look_at; /* set by programs: there is something to do */
     _Alignas(SERVICE_LINE) uint32_t num_named; /* by the service, before its first program; of `named` */
@@ -88,14 +88,14 @@ enum service_option {
     SERVICE_CORKED = 1 << 1,
     SERVICE_OOB_INLINE = 1 << 2,
     SERVICE_KEEPALIVE = 1 << 3,
-    SERVICE_NONBLOCKING = 1 << 4, /* kept here for all who share the open file */
+    SERVICE_NONBLOCKING = 1 << 4, /* kept here for all that share the open file */
 };
 
 /* service_block.shut, by programs: the directions that shutdown() has ended. */
 enum service_shut { SERVICE_SHUT_READ = 1 << 0, SERVICE_SHUT_WRITE = 1 << 1 };
 
-/* service_block.was_missed, by programs: the locks that somebody gave up waiting for. Who has one rings as it
- * gives it back; as it may die instead, the service looks, too. */
+/* service_block.was_missed, by programs: locks for which a waiter gave up. The lock holder rings the
+ * doorbell when it releases the lock. It may die instead, so the service looks, too. */
 enum service_missed { SERVICE_MISSED_SEND = 1 << 0, SERVICE_MISSED_RECV = 1 << 1 };
 
 #define SERVICE_NO_MARK     UINT64_MAX
@@ -118,15 +118,15 @@ struct service_block {
     _Alignas(
         SERVICE_LINE) _Atomic uint64_t tell_at; /* once `consumed` is here the service wants to hear of it */
     _Atomic uint32_t mark_byte;
-    uint32_t tx_size, rx_size; /* of the buffers, and where they begin: set before BORROW_SMCR, for good */
+    uint32_t tx_size, rx_size; /* of the buffers, and their places: set before BORROW_SMCR, for good */
     uint64_t tx_at, rx_at;
-    /* The generation whose send buffer that is: who sends looks at it under `send_lock`, before each copy. It
+    /* The generation that has the send buffer: a sender looks at it under `send_lock`, before each copy. It
      * is taken back before the buffer is freed, and that is before `state` says that the connection is
      * over. */
     _Atomic uint32_t tx_lent_to;
     char reason[SERVICE_REASON_SIZE]; /* of BORROW_TCP and BORROW_RESET, in words, ended by 0 */
 
-    /* --- by who sends, under `send_lock` --- */
+    /* --- by the sender, under `send_lock` --- */
     _Alignas(SERVICE_LINE) pthread_mutex_t send_lock; /* robust, shared by processes */
     _Atomic uint64_t head;                            /* bytes before it are to be sent */
     _Atomic uint64_t urgent_end;                      /* one past the last urgent byte among them; 0: none */
@@ -138,7 +138,7 @@ struct service_block {
     _Atomic uint32_t ends_put;
     _Atomic uint64_t ends[SERVICE_ENDS];
 
-    /* --- by who receives, under `recv_lock` --- */
+    /* --- by the receiver, under `recv_lock` --- */
     _Alignas(SERVICE_LINE) pthread_mutex_t recv_lock;
     _Atomic uint64_t consumed;  /* bytes before it were read */
     _Atomic uint64_t oob_taken; /* one past the urgent byte that was asked for last */
@@ -157,7 +157,7 @@ struct service_block {
     _Atomic uint32_t watch[SERVICE_WATCHES];   /* service_watch(); 0: free */
 };
 
-/* Who hears of many connections. */
+/* A waiter for many connections. */
 struct service_waiter {
     _Atomic uint32_t generation; /* odd: in use; by the service */
     /* The generation of the one that sleeps, 0: none: by the program, and by the service that wakes it. */
@@ -165,7 +165,7 @@ struct service_waiter {
     _Alignas(SERVICE_LINE) struct service_bits news;
 };
 
-/* What stands in service_block.watch: 0 is none, since a generation in use is odd. */
+/* An entry of service_block.watch: 0 is none, since a generation in use is odd. */
 static inline uint32_t service_watch(uint32_t waiter, uint32_t generation)
 {
     return waiter << 16 | (generation & 0xffff);
@@ -190,7 +190,8 @@ static inline struct service_waiter *service_waiter_at(void *memory, uint32_t nu
     return (struct service_waiter *)((char *)memory + SERVICE_WAITERS_AT) + number;
 }
 
-/* Where the process `pid` sees whether the service lives. Two whose numbers are 1,024 apart share it. */
+/* The word by which the process `pid` sees whether the service lives. Two processes with numbers 1,024 apart
+ * share it. */
 static inline struct service_life *service_life(void *memory, int pid)
 {
     return &((struct service_head *)memory)->lives[(unsigned)pid % SERVICE_LIVES];
@@ -219,7 +220,7 @@ static inline unsigned service_bits_take(struct service_bits *bits, uint32_t *ou
         while (summary) {
             unsigned bit = (unsigned)__builtin_ctzll(summary), word = i * 64 + bit, n = 0;
             summary &= summary - 1;
-            /* The summary first: who sets a bit now sets it again. */
+            /* The summary first: a program that sets a bit now sets it again. */
             atomic_fetch_and(&bits->summary[i], ~(UINT64_C(1) << bit));
             uint64_t set = atomic_exchange(&bits->words[word], 0);
             for (; set && n < max; set &= set - 1)
@@ -234,20 +235,20 @@ static inline unsigned service_bits_take(struct service_bits *bits, uint32_t *ou
 }
 
 /* How the service is woken. A program sets the connection's bit, looks whether the service sleeps, writes the
- * doorbell's eventfd, and then says that this sleep was rung for: those who come later need not write, too.
+ * doorbell's eventfd, and then says that this sleep was rung for: later programs need not write, too.
  *
  * Why no wake-up is lost. The service numbers its sleeps, never twice the same: it stores the number, looks
  * at the bits, waits for the eventfd, stores 0, and only then empties the eventfd and takes the bits.
- * - Who sees 0 before the number is stored had set the bit before that: the service finds it as it looks.
- * - Who sees 0 because another one rang for this sleep: that one wrote before it said so, nobody empties the
- *   eventfd before the sleep has ended, so it ends, and the bits are looked at afterwards: in the rounds that
- *   follow, or at the latest after the next number is stored, as above.
- * - Who was held up between looking and saying so (stopped, without a processor) changes nothing: the number
- *   has gone, and the exchange fails. So it has to be a number: a mere flag would be the next sleep's.
- * - Who dies or is stopped after looking and before writing has said nothing: the next one rings. That is why
- *   the flag is not taken first and the eventfd written then, which would have exactly one writer: a program
- *   that is killed in between would leave all others waiting. Instead two that look at the same time both
- *   write. */
+ * - A program sees 0 before the number is stored: it had set its bit before that, and the service finds the
+ *   bit when it looks.
+ * - A program sees 0 because another program rang for this sleep: that program wrote the eventfd first, and
+ *   the eventfd stays full until the sleep has ended. So the sleep ends, and the service looks at the bits
+ *   afterwards: in the next rounds, or at the latest after it has stored the next number, as above.
+ * - A program is held up between its look and its exchange (stopped, without a processor): the number has
+ *   gone, and the exchange fails. So it has to be a number: a mere flag would be the next sleep's.
+ * - A program dies or is stopped between its look and its write: it has said nothing, and the next program
+ *   rings. The exchange before the write would give exactly one writer, but a program killed between the two
+ *   would leave all others waiting. So two programs that look at the same time both write. */
 static inline void service_ring(struct service_head *head, uint32_t slot, int doorbell)
 {
     uint64_t one = 1;
@@ -265,7 +266,7 @@ static inline void service_ring(struct service_head *head, uint32_t slot, int do
 #define SERVICE_LOCK_DIED    0x40000000u
 #define SERVICE_LOCK_WAITERS 0x80000000u
 
-/* Somebody who lives has it. */
+/* A live thread has it. */
 static inline int service_word_is_held(uint32_t word)
 {
     return (word & SERVICE_LOCK_OWNER) != 0 && !(word & SERVICE_LOCK_DIED);
@@ -276,9 +277,9 @@ static inline _Atomic uint32_t *service_lock_word(pthread_mutex_t *lock)
     return (_Atomic uint32_t *)lock;
 }
 
-/* Whether one of the locks is held by a thread that lives: the kernel marks those of the dead. What it looks
- * at is how the C library's mutexes look to the kernel; the service asks it so, since it takes no lock that
- * a program may have broken. */
+/* Whether one of the locks is held by a thread that lives: the kernel marks those of the dead. It reads
+ * the word of the C library's mutex, as the kernel does; the service asks this way, since it takes no lock
+ * that a program may have broken. */
 static inline int service_lock_is_held(pthread_mutex_t *lock)
 {
     return service_word_is_held(atomic_load(service_lock_word(lock)));

@@ -194,7 +194,8 @@ Test(request, a_send_completes_when_tcp_took_all_of_it)
     side_expect(&asker, 1, NORNIC_WC_SUCCESS);
 }
 
-/* A program may change posted bytes before the work is complete, as perftest does with its credits: the peer gets the one value or the other, and the stream goes on.
+/* A program may change posted bytes before the work is complete, as perftest does with its
+ * credits: the peer gets the old value or the new, and the stream goes on.
  * covers: IWARP-ORD-08 */
 Test(request, memory_that_changes_while_it_is_sent_breaks_no_crc)
 {
