@@ -24,8 +24,8 @@
 
 #define CROSS_NS NS_PER_S /* the peer's Decline is there by then, if it sent one */
 /* Sizes of the buffers of a program that set none: TCP's grow by themselves, these cannot. A service that
- * lends few connections gives each the buffer of a stream between two ends that take turns at their processors. The
- * RMBE is as large, less its bytes that hold no data. */
+ * lends few connections gives each the buffer of a stream between two ends that take turns at their
+ * processors. The RMBE is as large, less its bytes that hold no data. */
 #define PRESET_BYTES         ((512u << 10) - 64)
 #define PRESET_OF_MANY_BYTES ((256u << 10) - 64)
 #define MANY_LOANS           64
@@ -369,8 +369,8 @@ static int take_consumed(struct service_loan *loan, const struct smcr_rings *r)
 }
 
 /* Passes on the bytes that the program has sent, and credits those that it has read. Each direction has its
- * own result: a connection still credits bytes after its writing has ended (-EPIPE). Otherwise its close would
- * count them as unread. */
+ * own result: a connection still credits bytes after its writing has ended (-EPIPE). Otherwise its close
+ * would count them as unread. */
 static void look_at_bytes(struct service_loan *loan)
 {
     struct smcr_sock *s = loan->sock;
