@@ -118,7 +118,8 @@ static int read_block(struct net_pcapng_reader *r, uint32_t *type, struct nornic
     r->body_bytes = total - FRAME_BYTES;
     if (room_for_body(r, r->body_bytes) != 0)
         return net_error_set(why, ENOMEM, "no memory for a block of %u bytes", total);
-    memcpy(r->body, head + HEAD_BYTES, have);
+    if (have)
+        memcpy(r->body, head + HEAD_BYTES, have);
     if (!read_exactly(r->in, r->body + have, r->body_bytes - have) || !read_exactly(r->in, tail, sizeof tail))
         return broken(why, "the file ends within a block");
     if (get32(r, tail) != total)
