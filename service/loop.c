@@ -198,6 +198,7 @@ void service_run(struct service *service, int stop_fd)
     worker_begin("nornic-smc");
     if (stop_fd >= 0 && service_watch_fd(&service->stop_source, SERVICE_STOP, stop_fd, EPOLLIN, NULL) != 0)
         return;
+    smcr_stat_socket_answer();
     service->used_ns = host_now_ns();
     while (!service->is_stopping && !is_idle(service)) {
         bool sleeps = host_now_ns() - busy_ns >= SPIN_NS && may_sleep(service);
@@ -421,6 +422,22 @@ int service_open(const struct service_config *config, struct service **out, stru
 fail:
     free_service(service);
     return err;
+}
+
+void service_files(const struct service *service, smcr_file_visit visit, void *ctx)
+{
+    struct net_share_dir shared;
+    struct nornic_error why;
+    char dir[SERVICE_PATH_BYTES];
+    smcr_sock_files(visit, ctx);
+    visit(ctx, "/dev/null", SMCR_FILE_WRITTEN);
+    if (net_share_dir_find(&shared, &why) == 0)
+        visit(ctx, shared.path, SMCR_FILES_MADE);
+    snprintf(dir, sizeof dir, "%s", service->path);
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    visit(ctx, slash ? dir : ".", SMCR_FILES_REMOVED);
 }
 
 /* --- its end --- */

@@ -42,6 +42,8 @@ int service_open(const struct service_config *config, struct service **out, stru
 /* Serves until `stop_fd` polls readable (-1: none), or nobody has used it for `idle_ns`. In the thread that
  * opened it, which programs take for its life. */
 void service_run(struct service *service, int stop_fd);
+/* Visits the files that the service uses after it was opened, for a sandbox around the process. */
+void service_files(const struct service *service, smcr_file_visit visit, void *ctx);
 /* Ends the loans, in order as far as two seconds allow, and removes the socket. 0, or -errno with a
  * sentence as smcr_sock_stop() has it. */
 int service_close(struct service *service, struct nornic_error *why);

@@ -182,8 +182,10 @@ void smcr_rt_guard_forks(void);
 
 /* --- stat_socket.c --- */
 
-/* Answers on SMCR_STAT_DIR. 0 or -errno. */
+/* Listens on SMCR_STAT_DIR. 0 or -errno. */
 int smcr_stat_socket_open(void);
+/* Begins to answer there, in a thread. */
+void smcr_stat_socket_answer(void);
 void smcr_stat_socket_close(void);
 /* In a forked child: it is the parent's. */
 void smcr_stat_socket_forget(void);

@@ -159,6 +159,8 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *
     atomic_store(&smcr_rt.state, SMCR_RT_ON);
     if (!config->no_stat)
         smcr_stat_socket_open();
+    if (!config->no_thread)
+        smcr_stat_socket_answer();
     if (!has_exit_handler)
         has_exit_handler = atexit(stop_at_exit) == 0;
     return 0;

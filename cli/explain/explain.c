@@ -14,12 +14,14 @@
 #include "cli/explain/live.h"
 #include "cli/explain/output.h"
 #include "cli/explain/quiz.h"
+#include "cli/explain/reading.h"
 #include "cli/explain/rule.h"
 #include "cli/explain/smc.h"
 #include "cli/explain/tale.h"
 #include "cli/explain/tours.h"
 #include "cli/option/color.h"
 #include "cli/option/option.h"
+#include "cli/sandbox/sandbox.h"
 #include "cli/stop.h"
 #include "explain/analysis.h"
 #include "explain/join/show.h"
@@ -51,6 +53,7 @@ struct settings {
     struct form form;
     struct page page;
     bool all, iwarp, strict, join;
+    struct cli_sandbox_options sandbox;
     const char *ifname;   /* NULL: files */
     uint64_t packets_max; /* end after so many that are shown; 0: no end */
     uint64_t duration_ns;
@@ -272,31 +275,10 @@ static int explain_interface(struct run *run)
                                                        .duration_ns = s->duration_ns,
                                                        .all = s->all,
                                                        .iwarp = s->iwarp,
+                                                       .sandbox = s->sandbox,
                                                        .take = take,
                                                        .pause = flush,
                                                        .ctx = run});
-}
-
-static void put_rules(struct run *run)
-{
-    if (run->settings->form.json) {
-        explain_glossary_json(&run->out, &run->named);
-    } else if (run->named.count) {
-        explain_put(&run->out, "\n");
-        explain_glossary_text(&run->out, &run->named, cli_output_columns());
-        explain_put(&run->out, "\n");
-    }
-}
-
-/* With --strict the gravest findings are broken rules. */
-static void put_count(struct run *run)
-{
-    explain_put_counted(&run->out, "", run->packets, "packet");
-    explain_put_counted(&run->out, ", ", explain_analysis_flow_total(run->analysis), "flow");
-    explain_put_counted(&run->out, "; ", run->findings[2], run->settings->strict ? "violation" : "error");
-    explain_put_counted(&run->out, ", ", run->findings[1], "warning");
-    explain_put_counted(&run->out, ", ", run->findings[0], "note");
-    explain_put(&run->out, "\n");
 }
 
 /* Prints the story, and below it all that waited for it. */
@@ -322,7 +304,7 @@ static void put_sums(struct run *run)
     cli_tale_numbers(&run->out, &run->tale, run->analysis, s->form.json ? CLI_TALE_JSON : CLI_TALE_TEXT);
     if (s->form.json)
         cli_tale_json(&run->out, &run->tale, run->analysis);
-    put_rules(run);
+    cli_explain_named_rules(&run->out, &run->named, s->form.json);
     if (!s->form.json && !run->has_told)
         cli_tale_text(&run->out, &run->tale, run->analysis, cli_output_columns());
 }
@@ -361,15 +343,35 @@ static void finish(struct run *run)
         put_sums(run);
     if (!run->settings->csv && !run->settings->form.json &&
         (!run->page || strcmp(run->settings->page.path, "-") != 0))
-        put_count(run);
+        cli_flows_count(&run->out, run->packets, run->analysis, run->findings, run->settings->strict);
 }
 
-/* The story stands first, if nothing is left out of it and it can be waited for. Drawn headers are many times
- * as long as their packets: rather than let these wait, the command reads the files twice. */
+/* The story stands first, if nothing is left out of it and it can be waited for. */
+static bool is_told_first(const struct settings *s)
+{
+    return !s->csv && !s->form.json && !s->page.path && !s->ifname && !s->filter && !s->packets_max &&
+           !s->join;
+}
+
+/* Opens what is written to, and closes the sandbox: all after this may read bytes of strangers. */
+static bool open_outputs(struct run *run)
+{
+    const struct settings *s = run->settings;
+    bool is_open = true;
+    if (is_told_first(s) && !s->form.boxes && cli_tale_may_lead(&s->files))
+        cli_output_hold(&run->to);
+    if (s->page.path)
+        is_open = (run->page = cli_page_open(s->page.path, s->page.whole));
+    if (!s->ifname)
+        cli_reading_confine(&s->sandbox, s->files.at, s->files.count);
+    return is_open;
+}
+
+/* Drawn headers are many times as long as their packets: rather than let these wait, the command reads the
+ * files twice. */
 static void begin(struct run *run)
 {
     const struct settings *s = run->settings;
-    bool is_first = !s->form.json && !s->page.path && !s->ifname && !s->filter && !s->packets_max && !s->join;
     if (s->csv == CSV_OPERATIONS && !s->ifname && !s->join)
         cli_tale_foresee(&run->foreseen, &s->files, s->strict);
     if (s->csv == CSV_OPERATIONS)
@@ -380,11 +382,11 @@ static void begin(struct run *run)
         explain_iwarp_operations_csv_head(&run->out);
     else if (s->csv == CSV_IWARP)
         explain_iwarp_csv_head(&run->out);
-    else if (is_first && s->form.boxes)
+    else if (is_told_first(s) && s->form.boxes)
         cli_tale_ahead(&run->out, &s->files, s->strict, cli_output_columns());
-    else
-        run->to.is_held = is_first && cli_tale_may_lead(&s->files);
     run->has_told = run->out.len && !s->csv;
+    if (run->page)
+        cli_page_capture(run->page, NULL);
 }
 
 static void end_page(struct run *run)
@@ -409,13 +411,9 @@ static int explain(const struct settings *settings)
             explain_analysis_destroy(run.analysis);
         return cli_fail("out of memory");
     }
-    begin(&run);
-    if (settings->page.path)
-        run.page = cli_page_open(settings->page.path, settings->page.whole);
-    if (settings->page.path && !run.page)
+    if (!open_outputs(&run))
         status = CLI_ERROR;
-    if (run.page)
-        cli_page_capture(run.page, NULL);
+    begin(&run);
     if (settings->ifname && status == CLI_OK)
         status = explain_interface(&run);
     else if (settings->join && status == CLI_OK)
@@ -502,6 +500,7 @@ static const struct cli_option rows[] = {
      CLI_TAKES_COUNT(1, UINT64_MAX)},
     {"time", 'T', "TIME", "with -i: end after this time, such as 10 or 1.5m", AT(duration_ns),
      CLI_TAKES_TIME(NS_PER_MS, YEAR_NS), .also = {"duration", "seconds"}},
+    CLI_SANDBOX_ROW(struct settings, sandbox.is_off),
     CLI_COLOR_ROWS(struct settings, color),
     {NULL},
 };
@@ -541,11 +540,12 @@ static int run_command(void *options)
     if (s->filter_text && !(s->filter = explain_filter_parse(s->filter_text, &why)))
         return cli_fail("%s", why.text);
     if (s->quiz.topic)
-        return cli_explain_quiz(&s->quiz, s->files.count ? s->files.at[0] : NULL, s->form.json,
+        return cli_explain_quiz(&s->quiz, &s->sandbox, s->files.count ? s->files.at[0] : NULL, s->form.json,
                                 cli_output_columns());
     int status = s->rule ? cli_explain_rules(s->rule, s->form.json, cli_output_columns())
-                 : s->page.path && !s->ifname && !s->files.count ? cli_explain_tours(s->page.path)
-                                                                 : explain(s);
+                 : s->page.path && !s->ifname && !s->files.count
+                     ? cli_explain_tours(s->page.path, &s->sandbox)
+                     : explain(s);
     explain_filter_free(s->filter);
     return status;
 }

@@ -38,3 +38,14 @@ void cli_flows_forgotten(struct explain_text *out, const struct explain_analysis
             "came of them later counts as new flows\n",
             g->count, g->first, g->last);
 }
+
+void cli_flows_count(struct explain_text *out, uint64_t packets, const struct explain_analysis *analysis,
+                     const uint64_t findings[3], bool is_strict)
+{
+    explain_put_counted(out, "", packets, "packet");
+    explain_put_counted(out, ", ", explain_analysis_flow_total(analysis), "flow");
+    explain_put_counted(out, "; ", findings[2], is_strict ? "violation" : "error");
+    explain_put_counted(out, ", ", findings[1], "warning");
+    explain_put_counted(out, ", ", findings[0], "note");
+    explain_put(out, "\n");
+}

@@ -114,12 +114,12 @@ void cli_page_finding(struct cli_page *page, const struct explain_finding *findi
     write_out(page, CHUNK_BYTES);
 }
 
-/* Half a page is worth nothing; a device or a pipe stays. */
-static void remove_file(const char *path)
+/* Half a page is worth nothing: it becomes empty. Its name stays, since the sandbox removes none. */
+static void empty_file(FILE *file)
 {
     struct stat st;
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-        remove(path);
+    if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fileno(file), 0) != 0)
+        return; /* the sentence names the failure before this one */
 }
 
 int cli_page_close(struct cli_page *page)
@@ -129,16 +129,17 @@ int cli_page_close(struct cli_page *page)
         page->error = ENOMEM;
     write_out(page, 1);
     bool is_stdout = page->file == stdout;
-    if ((is_stdout ? fflush(page->file) : fclose(page->file)) != 0 && !page->error)
+    if (fflush(page->file) != 0 && !page->error)
+        page->error = errno;
+    if (page->error && !is_stdout)
+        empty_file(page->file);
+    if (!is_stdout && fclose(page->file) != 0 && !page->error)
         page->error = errno;
     if (page->progress)
         fputs("\r\033[K", stderr);
     int status = CLI_OK, error = page->error;
-    if (error) {
+    if (error)
         status = cli_fail("--html %s: cannot be written: %s", page->path, strerror(error));
-        if (!is_stdout)
-            remove_file(page->path);
-    }
     forget(page);
     return status;
 }

@@ -81,6 +81,7 @@ int cli_explain_stopped(uint64_t packets)
 int cli_explain_live(const struct cli_explain_live *live)
 {
     struct sniff_live *capture;
+    struct cli_sandbox sandbox;
     struct nornic_error why;
     if (cli_explain_catch(true) != CLI_OK)
         return CLI_ERROR;
@@ -88,6 +89,8 @@ int cli_explain_live(const struct cli_explain_live *live)
     unsigned snap_bytes = live->all || live->iwarp ? SNIFF_SNAP_TCP_BYTES : SNIFF_SNAP_BYTES;
     if (sniff_live_open(live->ifname, true, filter, snap_bytes, &capture, &why) != 0)
         return cli_fail("%s", why.text);
+    cli_sandbox_begin(&sandbox, CLI_SANDBOX_CAPTURE, live->sandbox.is_off);
+    cli_sandbox_close(&sandbox);
     int err = watch(live, capture, &why);
     uint64_t lost = sniff_live_dropped(capture);
     sniff_live_close(capture);

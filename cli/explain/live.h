@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/sandbox/sandbox.h"
 #include "net/pcap_file.h"
 
 struct cli_explain_live {
@@ -13,6 +14,7 @@ struct cli_explain_live {
     uint64_t duration_ns; /* 0: until a signal */
     bool all;             /* also what is neither RDMA nor a handshake of SMC-R */
     bool iwarp;           /* also TCP, for iWARP is in it */
+    struct cli_sandbox_options sandbox;
     /* Takes one packet; false: no more are wanted. */
     bool (*take)(void *ctx, const struct net_capture_record *record);
     /* All that was there is taken: what is gathered is to be shown. False: that failed. */

@@ -48,12 +48,16 @@ static FILE *open_nameless(void)
     return file;
 }
 
+void cli_output_hold(struct cli_output *to)
+{
+    to->is_held = true;
+    to->held = open_nameless();
+}
+
 static bool hold(struct cli_output *to, const struct explain_text *text)
 {
     if (to->held_bytes + text->len > FILE_BYTES)
         return false;
-    if (!to->held)
-        to->held = open_nameless();
     if (!to->held || fwrite(text->bytes, 1, text->len, to->held) != text->len)
         return false;
     to->held_bytes += text->len;

@@ -11,13 +11,16 @@
 
 /* All zero: standard output. */
 struct cli_output {
-    bool is_held; /* output has to wait; the caller sets it before the first output */
-    FILE *held;   /* NULL: nothing waits */
+    bool is_held; /* output has to wait */
+    FILE *held;   /* where large output waits; NULL: there is no room */
     uint64_t held_bytes;
     int error; /* errno of the first write that failed; 0: none */
 };
 
 void cli_output_deinit(struct cli_output *to);
+
+/* Makes output wait until cli_output_release(): before the first output. Opens the file for it. */
+void cli_output_hold(struct cli_output *to);
 
 /* Writes gathered text in large pieces. Text that has to wait goes into a nameless file of $TMPDIR or
  * /var/tmp. Beyond 512 MiB, or without room, it waits no longer. Returns false after a failed write. */

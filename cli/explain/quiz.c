@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/explain/reading.h"
 #include "explain/packet/train.h"
 #include "explain/show/exercise.h"
 #include "explain/show/glossary.h"
@@ -175,7 +176,8 @@ static int list(void)
     return fflush(stdout) == 0 ? CLI_OK : cli_fail("cannot write the output: %s", strerror(errno));
 }
 
-int cli_explain_quiz(const struct cli_quiz *quiz, const char *directory, bool as_json, unsigned columns)
+int cli_explain_quiz(const struct cli_quiz *quiz, const struct cli_sandbox_options *sandbox,
+                     const char *directory, bool as_json, unsigned columns)
 {
     struct session s = {
         .quiz = quiz, .directory = directory ? directory : "pcaps", .as_json = as_json, .columns = columns};
@@ -183,6 +185,7 @@ int cli_explain_quiz(const struct cli_quiz *quiz, const char *directory, bool as
     int status = CLI_OK;
     if (strcmp(quiz->topic, "list") == 0)
         return list();
+    cli_reading_confine(sandbox, (char *[]){(char *)s.directory}, 1);
     for (const char *place = NULL;
          status == CLI_OK && !s.has_ended && explain_exercise_next(&place, &exercise);)
         if (is_wanted(&exercise, quiz->topic)) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/option/option.h"
+#include "cli/sandbox/sandbox.h"
 
 struct cli_quiz {
     const char *topic; /* "loss", "loss-2", "all", or "list"; NULL: no quiz */
@@ -29,6 +30,7 @@ struct cli_quiz {
 
 /* Does what `quiz` says with the captures of `directory` (NULL: pcaps). CLI_OK; CLI_NEGATIVE: not all was
  * answered rightly; CLI_ERROR after a sentence. */
-int cli_explain_quiz(const struct cli_quiz *quiz, const char *directory, bool as_json, unsigned columns);
+int cli_explain_quiz(const struct cli_quiz *quiz, const struct cli_sandbox_options *sandbox,
+                     const char *directory, bool as_json, unsigned columns);
 
 #endif

@@ -21,3 +21,12 @@ void cli_reading_end(void)
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
 }
+
+void cli_reading_confine(const struct cli_sandbox_options *options, char *const *paths, unsigned count)
+{
+    struct cli_sandbox sandbox;
+    cli_sandbox_begin(&sandbox, CLI_SANDBOX_READER, options->is_off);
+    for (unsigned i = 0; i < count; i++)
+        cli_sandbox_allow(&sandbox, paths[i], CLI_SANDBOX_READS);
+    cli_sandbox_close(&sandbox);
+}

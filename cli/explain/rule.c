@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "cli/cli.h"
+#include "cli/explain/output.h"
 #include "explain/show/glossary.h"
 
 static bool is_wanted(const struct explain_rule *rule, const char *id)
@@ -41,4 +42,15 @@ int cli_explain_rules(const char *id, bool as_json, unsigned columns)
         status = cli_fail("cannot write the output: %s", strerror(errno));
     explain_text_free(&out);
     return status;
+}
+
+void cli_explain_named_rules(struct explain_text *out, const struct explain_glossary *named, bool is_json)
+{
+    if (is_json) {
+        explain_glossary_json(out, named);
+    } else if (named->count) {
+        explain_put(out, "\n");
+        explain_glossary_text(out, named, cli_output_columns());
+        explain_put(out, "\n");
+    }
 }

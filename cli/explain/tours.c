@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/explain/html.h"
+#include "cli/explain/reading.h"
 #include "cli/explain/tale.h"
 #include "explain/analysis.h"
 #include "explain/packet/train.h"
@@ -116,10 +117,11 @@ static int put_tour(struct cli_page *page, const struct tour *tour)
     return err ? cli_fail("the lesson of %s: %s", tour->name, *why.text ? why.text : strerror(-err)) : CLI_OK;
 }
 
-int cli_explain_tours(const char *path)
+int cli_explain_tours(const char *path, const struct cli_sandbox_options *sandbox)
 {
     struct cli_page *page = cli_page_open(path, false);
     int status = page ? CLI_OK : CLI_ERROR;
+    cli_reading_confine(sandbox, NULL, 0);
     for (unsigned i = 0; i < array_len(tours) && status == CLI_OK; i++)
         status = put_tour(page, &tours[i]);
     if (page && cli_page_close(page) != CLI_OK)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic replay: an endpoint of a capture rebuilt with the engine, and what it sends compared. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -14,13 +16,15 @@
 #include "cli/replay/diffs.h"
 #include "cli/replay/iwarp.h"
 #include "cli/replay/smc.h"
+#include "cli/sandbox/sandbox.h"
 #include "explain/replay/learn/learn.h"
 #include "explain/replay/replay.h"
+#include "net/port.h"
 
 struct settings {
     const char *file, *as;
     struct nornic_addr addr;
-    bool json, all, rewrite;
+    bool json, all, rewrite, no_sandbox;
     const char *scenario_path;
     struct explain_scenario scenario; /* all zero: none */
     const char *ifname, *out_path;    /* of a rewrite */
@@ -244,15 +248,36 @@ static int run(struct settings *s, const struct explain_tape *tape, struct expla
     return failures(&sum) ? CLI_NEGATIVE : CLI_OK;
 }
 
-static int rewrite(const struct settings *s, const struct explain_tape *tape)
+static int rewrite(const struct settings *s, const struct explain_tape *tape, struct net_port *port)
 {
     return cli_replay_rewrite(&(struct cli_replay_rewrite){.tape = tape,
                                                            .scenario = &s->scenario,
                                                            .from = s->as ? &s->addr : NULL,
+                                                           .port = port,
                                                            .ifname = s->ifname,
                                                            .out_path = s->out_path,
                                                            .speed = s->speed,
                                                            .json = s->json});
+}
+
+/* The file to write keeps its bytes until the capture has been read. One that is not there is made here, since
+ * a rule of the sandbox needs a file. */
+static void close_sandbox(const struct settings *s)
+{
+    struct cli_sandbox sandbox;
+    cli_sandbox_begin(&sandbox, s->ifname ? CLI_SANDBOX_CAPTURE : CLI_SANDBOX_READER, s->no_sandbox);
+    bool is_there = strcmp(s->file, "-") == 0 || access(s->file, R_OK) == 0;
+    if (!sandbox.is_off && s->out_path && is_there) {
+        int fd = open(s->out_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            close(fd);
+    }
+    cli_sandbox_allow(&sandbox, s->file, CLI_SANDBOX_READS);
+    if (s->scenario_path)
+        cli_sandbox_allow(&sandbox, s->scenario_path, CLI_SANDBOX_READS);
+    if (s->out_path)
+        cli_sandbox_allow(&sandbox, s->out_path, CLI_SANDBOX_WRITES);
+    cli_sandbox_close(&sandbox);
 }
 
 static int replay(void *options)
@@ -260,11 +285,20 @@ static int replay(void *options)
     struct settings *settings = options;
     struct explain_tape tape = {0};
     struct explain_endpoint endpoint = {0};
-    int status = load(settings->file, &tape);
+    struct net_port *port = NULL;
+    int status = settings->rewrite ? cli_replay_port_open(settings->ifname, &port) : CLI_OK;
+    if (status != CLI_OK)
+        return status;
+    close_sandbox(settings);
+    status = load_scenario(settings);
     if (status == CLI_OK)
-        status = settings->rewrite ? rewrite(settings, &tape) : run(settings, &tape, &endpoint);
+        status = load(settings->file, &tape);
+    if (status == CLI_OK)
+        status = settings->rewrite ? rewrite(settings, &tape, port) : run(settings, &tape, &endpoint);
     explain_endpoint_free(&endpoint);
     explain_tape_free(&tape);
+    if (port)
+        net_port_close(port);
     return status;
 }
 
@@ -287,6 +321,7 @@ static const struct cli_option rows[] = {
      .kind = CLI_FILE},
     {"all", 'a', NULL, "tell of every packet, not only of those that are not equal", AT(all)},
     {"json", 'j', NULL, "one object a packet told of, and a last one that sums up", AT(json)},
+    CLI_SANDBOX_ROW(struct settings, no_sandbox),
     {NULL},
 };
 
@@ -368,7 +403,7 @@ static int check(void *options)
         return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
                         "who speaks",
                         s->file);
-    return load_scenario(s);
+    return CLI_OK;
 }
 
 const struct cli_command replay_command = {

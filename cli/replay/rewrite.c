@@ -148,24 +148,29 @@ static int rewrite_all(struct run *run)
     return status;
 }
 
+int cli_replay_port_open(const char *ifname, struct net_port **port)
+{
+    struct net_packet_config config = {.ifname = ifname};
+    struct nornic_error why;
+    int rc = cli_stop_install();
+    *port = NULL;
+    if (rc)
+        return cli_fail("cannot catch signals: %s", strerror(-rc));
+    return ifname && net_packet_open(&config, port, &why) != 0 ? cli_fail("%s", why.text) : CLI_OK;
+}
+
 static int open_and_rewrite(struct run *run)
 {
     const struct cli_replay_rewrite *s = run->settings;
-    struct net_packet_config config = {.ifname = s->ifname};
     struct nornic_error why;
-    int status = CLI_ERROR, rc = cli_stop_install();
-    if (rc)
-        return cli_fail("cannot catch signals: %s", strerror(-rc));
+    int status = CLI_ERROR;
     if (explain_rewrite_begin(&run->rewriter, s->tape, s->scenario, &why) != 0 ||
-        (s->ifname && net_packet_open(&config, &run->port, &why) != 0) ||
         (s->out_path && net_pcapng_create(s->out_path, "rewritten", &run->writer, &why) != 0))
         cli_fail("%s", why.text);
     else
         status = rewrite_all(run);
     if (run->writer)
         net_pcapng_close(run->writer);
-    if (run->port)
-        net_port_close(run->port);
     return status;
 }
 
@@ -175,6 +180,7 @@ int cli_replay_rewrite(const struct cli_replay_rewrite *settings)
     if (!run)
         return cli_fail("out of memory");
     run->settings = settings;
+    run->port = settings->port;
     int status = open_and_rewrite(run);
     free(run);
     return status;

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/option/option.h"
 #include "cli/option/value.h"
+#include "cli/sandbox/sandbox.h"
 #include "cli/smc/smc.h"
 #include "cli/stop.h"
 #include "host/port/default.h"
@@ -29,7 +30,7 @@
 struct service_options {
     struct service_config config;
     const char *socket, *capture, *trace;
-    bool is_foreground, is_on_demand;
+    bool is_foreground, is_on_demand, no_sandbox;
     char path[SERVICE_PATH_BYTES], port[64];
     char socket_path[SERVICE_PATH_BYTES], capture_path[PATH_MAX]; /* absolute: of paths that were not */
 };
@@ -130,6 +131,25 @@ static int wait_for_other(const char *path)
         pid, base_is_stopped(pid) ? ", which is stopped" : "", path, pid);
 }
 
+static void allow(void *ctx, const char *path, enum smcr_file_use use)
+{
+    static const enum cli_sandbox_use uses[] = {[SMCR_FILE_READ] = CLI_SANDBOX_READS,
+                                                [SMCR_FILE_WRITTEN] = CLI_SANDBOX_WRITES,
+                                                [SMCR_FILES_MADE] = CLI_SANDBOX_MAKES,
+                                                [SMCR_FILES_REMOVED] = CLI_SANDBOX_REMOVES};
+    cli_sandbox_allow(ctx, path, uses[use]);
+}
+
+/* From here on peers and programs are heard. */
+static void close_sandbox(const struct service_options *o, const struct service *service)
+{
+    struct cli_sandbox sandbox;
+    cli_sandbox_begin(&sandbox, CLI_SANDBOX_SERVICE, o->no_sandbox);
+    if (!sandbox.is_off)
+        service_files(service, allow, &sandbox);
+    cli_sandbox_close(&sandbox);
+}
+
 static int serve(struct service_options *o, int ready_fd)
 {
     struct service *service;
@@ -144,6 +164,7 @@ static int serve(struct service_options *o, int ready_fd)
     }
     if (why.text[0])
         cli_tell("%s; SMC-R is for configured peers alone (--peers)", why.text);
+    close_sandbox(o, service);
     if (o->is_foreground)
         cli_tell("serving at %s", o->config.path);
     else
@@ -248,6 +269,7 @@ static const struct cli_option rows[] = {
      .kind = CLI_FILE},
     {"trace", 0, "FILE", "CLC, LLC and CDC messages, states and moves as lines; -: standard error", AT(trace),
      .kind = CLI_FILE},
+    CLI_SANDBOX_ROW(struct service_options, no_sandbox),
     {NULL},
 };
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "cli/columns.h"
 #include "cli/report/json.h"
 #include "cli/option/option.h"
+#include "cli/sandbox/sandbox.h"
 #include "cli/sniff/count.h"
 #include "cli/sniff/files.h"
 #include "cli/sniff/live.h"
@@ -31,7 +33,7 @@
 struct settings {
     const char *ifname, *path;
     uint64_t rotate_bytes, rotate_count, packets_max, duration_ns;
-    bool json, quiet, only_ours;
+    bool json, quiet, only_ours, no_sandbox;
 };
 
 struct run {
@@ -204,6 +206,21 @@ static int sniff(struct run *run)
     return err || close_rc ? cli_fail("%s", why.text) : CLI_OK;
 }
 
+/* Files that begin later are made in the directory of the first. */
+static void close_sandbox(const struct settings *settings)
+{
+    bool makes_files = settings->rotate_bytes != 0;
+    const char *slash = strrchr(settings->path, '/');
+    size_t dir_bytes = slash ? (size_t)(slash - settings->path) + 1 : 0;
+    char *dir = slash ? strndup(settings->path, dir_bytes) : strdup(".");
+    struct cli_sandbox sandbox;
+    cli_sandbox_begin(&sandbox, makes_files ? CLI_SANDBOX_ROTATE : CLI_SANDBOX_CAPTURE, settings->no_sandbox);
+    if (dir && makes_files)
+        cli_sandbox_allow(&sandbox, dir, CLI_SANDBOX_MAKES);
+    cli_sandbox_close(&sandbox);
+    free(dir);
+}
+
 static int open_and_sniff(const struct settings *settings)
 {
     struct nornic_error why;
@@ -229,8 +246,10 @@ static int open_and_sniff(const struct settings *settings)
     if (sniff_files_open(&run.files, &why) !=
         0) /* only now: what was there is not lost to a wrong interface */
         cli_fail("%s", why.text);
-    else
+    else {
+        close_sandbox(settings);
         status = sniff(&run);
+    }
     sniff_live_close(run.live);
 destroy_analysis:
     explain_analysis_destroy(run.analysis);
@@ -266,6 +285,7 @@ static const struct cli_option rows[] = {
      "naks, rnr_naks, roce, icrc_ok, icrc_bad, malformed, cut (of malformed), "
      "udp_checksum_bad (of icrc_ok), findings, flows, lost, seconds",
      AT(json)},
+    CLI_SANDBOX_ROW(struct settings, no_sandbox),
     {NULL},
 };
 

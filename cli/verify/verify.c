@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/report/json.h"
 #include "cli/option/option.h"
+#include "cli/sandbox/sandbox.h"
 #include "cli/verify/iwarp.h"
 #include "cli/verify/strict.h"
 #include "explain/packet/soundness.h"
@@ -38,7 +39,7 @@ struct tally {
 };
 
 struct settings {
-    bool json, strict;
+    bool json, strict, no_sandbox;
     struct cli_words files;
 };
 
@@ -300,6 +301,7 @@ static const struct cli_option rows[] = {
      "--strict forgotten_flows, violation_count and violations (a list of n, rule, words), and error when "
      "the file could not be read to its end",
      AT(json)},
+    CLI_SANDBOX_ROW(struct settings, no_sandbox),
     {NULL},
 };
 
@@ -308,6 +310,11 @@ static int run(void *options)
     const struct settings *settings = options;
     struct tally total = {0};
     int status = CLI_OK;
+    struct cli_sandbox sandbox;
+    cli_sandbox_begin(&sandbox, CLI_SANDBOX_READER, settings->no_sandbox);
+    for (unsigned i = 0; i < settings->files.count; i++)
+        cli_sandbox_allow(&sandbox, settings->files.at[i], CLI_SANDBOX_READS);
+    cli_sandbox_close(&sandbox);
     for (unsigned i = 0; i < settings->files.count; i++) {
         int file_status = verify_file(settings->files.at[i], settings, &total);
         status = file_status > status ? file_status : status;

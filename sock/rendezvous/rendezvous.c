@@ -129,6 +129,11 @@ int smcr_rendezvous_admit(const struct smcr_rendezvous_ctl *ctl, pid_t pid)
     return ctl->object ? smcr_cgroup_admit(&ctl->cgroup, pid) : -EOPNOTSUPP;
 }
 
+const struct smcr_cgroup *smcr_rendezvous_cgroup(const struct smcr_rendezvous_ctl *ctl)
+{
+    return ctl->object ? &ctl->cgroup : NULL;
+}
+
 int smcr_rendezvous_want(struct smcr_rendezvous_ctl *ctl, int tcp_fd, bool wants)
 {
     struct smcr_rendezvous value = {.wants = wants};

@@ -42,4 +42,8 @@ int smcr_rendezvous_want(struct smcr_rendezvous_ctl *ctl, int tcp_fd, bool wants
  * SYN-ACK had it (its own SYN did if it wanted); for a server's, that the SYN had it. */
 bool smcr_rendezvous_seen(struct smcr_rendezvous_ctl *ctl, int tcp_fd);
 
+/* Returns its cgroup, for a sandbox around the process; NULL: it is the administrator's. */
+struct smcr_cgroup;
+const struct smcr_cgroup *smcr_rendezvous_cgroup(const struct smcr_rendezvous_ctl *ctl);
+
 #endif

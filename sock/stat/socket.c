@@ -27,6 +27,7 @@
 static struct {
     int fd, stop_fd;
     pthread_t thread;
+    bool has_thread;
     char path[SMCR_STAT_PATH_BYTES];
 } stat_socket = {.fd = -1, .stop_fd = -1};
 
@@ -108,14 +109,6 @@ static int listen_there(void)
     return 0;
 }
 
-static int start_thread(void)
-{
-    stat_socket.stop_fd = high_fd(eventfd(0, EFD_CLOEXEC));
-    if (stat_socket.stop_fd < 0)
-        return -errno;
-    return worker_start(&stat_socket.thread, run, NULL);
-}
-
 static void close_fds(void)
 {
     if (stat_socket.fd >= 0)
@@ -128,11 +121,17 @@ static void close_fds(void)
 int smcr_stat_socket_open(void)
 {
     int err = listen_there();
-    if (!err)
-        err = start_thread();
+    stat_socket.stop_fd = err ? -1 : high_fd(eventfd(0, EFD_CLOEXEC));
+    if (!err && stat_socket.stop_fd < 0)
+        err = -errno;
     if (err)
         close_fds();
     return err;
+}
+
+void smcr_stat_socket_answer(void)
+{
+    stat_socket.has_thread = stat_socket.fd >= 0 && worker_start(&stat_socket.thread, run, NULL) == 0;
 }
 
 void smcr_stat_socket_close(void)
@@ -142,7 +141,9 @@ void smcr_stat_socket_close(void)
         return;
     ssize_t put = write(stat_socket.stop_fd, &one, sizeof one);
     (void)put;
-    pthread_join(stat_socket.thread, NULL);
+    if (stat_socket.has_thread)
+        pthread_join(stat_socket.thread, NULL);
+    stat_socket.has_thread = false;
     unlink(stat_socket.path);
     close_fds();
 }
