@@ -59,7 +59,7 @@ void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
  * counts, and those without the option. For sock/stat/json.h, which answers on the stat socket. */
 void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx);
 
-/* What the runtime does to a file, or to the files in a directory, after its start. */
+/* Use of a file, or of the files in a directory, by the runtime after its start. */
 enum smcr_file_use { SMCR_FILE_READ, SMCR_FILE_WRITTEN, SMCR_FILES_MADE, SMCR_FILES_REMOVED };
 typedef void (*smcr_file_visit)(void *ctx, const char *path, enum smcr_file_use use);
 /* Visits these files, for a sandbox around the process. `path` is lent for the call. */

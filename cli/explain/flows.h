@@ -13,7 +13,8 @@ void cli_flows(struct cli_output *to, struct explain_text *out, const struct exp
 /* Appends a line if some were forgotten for room. */
 void cli_flows_forgotten(struct explain_text *out, const struct explain_analysis *analysis, bool is_json);
 
-/* Appends the last line: packets, flows, and findings by severity. With --strict the gravest are broken rules. */
+/* Appends the last line: packets, flows, and findings by severity. With --strict the gravest findings are
+ * broken rules. */
 void cli_flows_count(struct explain_text *out, uint64_t packets, const struct explain_analysis *analysis,
                      const uint64_t findings[3], bool is_strict);
 

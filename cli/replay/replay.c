@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic replay: an endpoint of a capture rebuilt with the engine, and what it sends compared. */
+/* nornic replay: an endpoint of a capture rebuilt with the engine, and its packets compared. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct settings {
     uint64_t speed;
 };
 
-/* --- what is told of a packet --- */
+/* --- the report of a packet --- */
 
 static uint64_t number_of(const struct explain_compared *c)
 {
@@ -260,8 +260,8 @@ static int rewrite(const struct settings *s, const struct explain_tape *tape, st
                                                            .json = s->json});
 }
 
-/* The file to write keeps its bytes until the capture has been read. One that is not there is made here, since
- * a rule of the sandbox needs a file. */
+/* The file to write keeps its bytes until the capture has been read. A missing file is made here, since a
+ * rule of the sandbox needs a file. */
 static void close_sandbox(const struct settings *s)
 {
     struct cli_sandbox sandbox;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The filter of calls (seccomp(2)). A list of calls for each kind of process is made into a program of BPF: a
- * comparison a call, and where the arguments matter a comparison a value. The kernel keeps a map of calls that
- * pass whatever their arguments are, so that the length of the list costs those nothing. */
+ * comparison a call, and a comparison for each value of an argument that matters. The kernel keeps a map of
+ * calls that pass with all arguments, so that the length of the list costs those nothing. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
@@ -13,7 +13,8 @@
 
 #include "base/base.h"
 #include "cli/sandbox/calls.h"
-#include "cli/sandbox/parts.h"
+#include "cli/sandbox/lists.h"
+#include "cli/sandbox/refused.h"
 
 #define MAX_STEPS 2048
 #define NEWEST    462 /* mseal(): a call of a later Linux, and of another ABI (x32), is not there */
@@ -36,7 +37,7 @@ struct program {
     struct sock_filter steps[MAX_STEPS];
     unsigned short count;
     bool is_too_long;
-    uint32_t refusal; /* what a refused call gets */
+    uint32_t refusal; /* the result of a refused call */
 };
 
 static void add(struct program *p, uint16_t code, uint32_t k, uint8_t if_true, uint8_t if_false)
@@ -84,7 +85,7 @@ static void add_missing(struct program *p, long number)
     add_result(p, SECCOMP_RET_ERRNO | ENOSYS);
 }
 
-/* The C library asks for newer calls first, and takes older ones where these are missing. */
+/* The C library asks for newer calls first, and takes older ones if these are missing. */
 static void build(struct program *p, enum cli_sandbox_kind kind)
 {
     const struct sandbox_list *lists[SANDBOX_LISTS];
@@ -101,7 +102,8 @@ static void build(struct program *p, enum cli_sandbox_kind kind)
     /* raise() and abort(): to threads of this process alone */
     add_call(p, &(struct sandbox_call){SYS_tgkill, {{.arg = 0, .count = 1, .values = {(uint32_t)getpid()}}}});
 #ifdef SYS_clone3
-    add_missing(p, SYS_clone3); /* its flags lie where a filter cannot look: clone() has them in a register */
+    /* its flags are behind a pointer, which a filter cannot follow: clone() has them in a register */
+    add_missing(p, SYS_clone3);
 #endif
     add(p, BPF_JMP | BPF_JGT | BPF_K, NEWEST, 0, 1);
     add_result(p, SECCOMP_RET_ERRNO | ENOSYS);

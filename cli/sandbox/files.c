@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/sandbox/parts.h"
+#include "cli/sandbox/files.h"
 
 #define CREATE_RULESET 444 /* of every architecture */
 #define ADD_RULE       445

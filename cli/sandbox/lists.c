@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "base/base.h"
-#include "cli/sandbox/calls.h"
+#include "cli/sandbox/lists.h"
 
 #define CALL(name)           \
     {                        \
@@ -101,7 +101,7 @@ static const struct sandbox_call common[] = {
     CHECKED(ioctl, IS(1, TCGETS, TERMIOS2, TIOCGWINSZ, FIONREAD, SIOCOUTQ, SIOCETHTOOL, SIOCGIFFLAGS,
                       SIOCGIFINDEX, SIOCGIFMTU, SIOCGIFNAME)),
     CHECKED(fcntl, IS(1, F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ,
-                      F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS)),
+                      F_OFD_GETLK, F_OFD_SETLK, F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS)),
     CHECKED(prctl,
             IS(0, PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK, PR_GET_DUMPABLE, PR_CAPBSET_READ, SET_VMA)),
     CHECKED(prlimit64, IS(2, 0)), /* asks, and sets nothing */
@@ -169,6 +169,7 @@ static const struct sandbox_call service[] = {
     CALL(getpeername),
     CALL(socketpair),
     CALL(getdents64),
+    CALL(fallocate), /* memory of connections that are over goes back */
     CALL(fstatfs),
     CALL(statfs),
     CALL(flock),

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/sandbox/parts.h"
+#include "cli/sandbox/refused.h"
 
 #define NAMED(call)       \
     {                     \

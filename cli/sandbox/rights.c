@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/base.h"
-#include "cli/sandbox/parts.h"
+#include "cli/sandbox/rights.h"
 
 #define BIT(cap)      (UINT64_C(1) << (cap))
 #define CAP_BPF_      39 /* linux/capability.h of Linux 5.8 */

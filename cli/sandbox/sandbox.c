@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/sandbox/parts.h"
+#include "cli/sandbox/calls.h"
+#include "cli/sandbox/files.h"
+#include "cli/sandbox/rights.h"
 
 /* A sanitizer looks for leaks with a process and ptrace(), and reads /proc: it gets no sandbox. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sandbox of a command that reads bytes of strangers. The command opens what it can, names the files that
- * it opens later, and closes the sandbox. From then on a process has
+/* The sandbox of a command that reads bytes of strangers. The command opens its files, names those that it
+ * opens later, and closes the sandbox. From then on a process has
  *
  *     no_new_privs    no program that it starts gets rights of its file
  *     capabilities    those of its kind alone: also in the bounding and the ambient set
@@ -17,22 +17,7 @@
 #include <stdint.h>
 
 #include "cli/option/option.h"
-
-/* The process, by the calls that it makes. */
-enum cli_sandbox_kind {
-    CLI_SANDBOX_READER,  /* files alone */
-    CLI_SANDBOX_CAPTURE, /* and packets of sockets that are open */
-    CLI_SANDBOX_ROTATE,  /* as CAPTURE, and files that are removed */
-    CLI_SANDBOX_SERVICE, /* `nornic smc service` */
-};
-
-/* What a process does to a file, or to the files in a directory, after the sandbox is closed. */
-enum cli_sandbox_use {
-    CLI_SANDBOX_READS,   /* reads the file, or each file below the directory */
-    CLI_SANDBOX_WRITES,  /* reads, writes and cuts the file, or each file below the directory */
-    CLI_SANDBOX_MAKES,   /* makes, reads, writes and removes files in the directory */
-    CLI_SANDBOX_REMOVES, /* removes names in the directory */
-};
+#include "cli/sandbox/kind.h"
 
 /* A sandbox that is not closed yet. */
 struct cli_sandbox {
@@ -43,7 +28,7 @@ struct cli_sandbox {
     uint64_t kept_cap; /* capabilities, a bit each, that stay if the process has them */
 };
 
-/* What the user wants of it. */
+/* Options of the user for it. */
 struct cli_sandbox_options {
     bool is_off;
 };
@@ -63,7 +48,7 @@ void cli_sandbox_begin(struct cli_sandbox *sandbox, enum cli_sandbox_kind kind, 
  * for the call. */
 void cli_sandbox_allow(struct cli_sandbox *sandbox, const char *path, enum cli_sandbox_use use);
 
-/* Closes the sandbox around this process. Where the kernel lacks a part, one sentence says so, and the rest
+/* Closes the sandbox around this process. If the kernel lacks a part, one sentence says so, and the rest
  * holds. */
 void cli_sandbox_close(struct cli_sandbox *sandbox);
 

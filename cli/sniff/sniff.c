@@ -21,10 +21,10 @@
 #include "cli/stop.h"
 #include "explain/packet/train.h"
 
-#define FLUSH_NS         NS_PER_S /* what is gathered is in the file after this time */
+#define FLUSH_NS         NS_PER_S /* gathered bytes are in the file after this time */
 #define SHOW_NS          (NS_PER_S / 4)
 #define BURST            256  /* packets taken before the clock is read again */
-#define LAST_BURST       8192 /* what the kernel's buffer holds at most */
+#define LAST_BURST       8192 /* capacity of the kernel's buffer */
 #define ROTATE_BYTES_MIN 65536
 #define LINE_BYTES       400
 #define YEAR_NS          (UINT64_C(366) * 24 * 3600 * NS_PER_S)
@@ -74,7 +74,7 @@ static bool is_full(const struct run *run)
     return run->settings->packets_max && run->count.packets >= run->settings->packets_max;
 }
 
-/* Keeps one record, if it is what is looked for, and counts the packets in it. */
+/* Keeps one record, if it is RDMA traffic, and counts the packets in it. */
 static int take(struct run *run, const struct net_capture_record *record, struct nornic_error *why)
 {
     struct explain_cutter cutter;
@@ -93,7 +93,7 @@ static int take(struct run *run, const struct net_capture_record *record, struct
     return is_kept ? sniff_files_add(&run->files, record, why) : 0;
 }
 
-/* Takes what is there, `max` packets at most. 0, or a failure. */
+/* Takes waiting packets, `max` at most. 0, or a failure. */
 static int take_burst(struct run *run, unsigned max, struct nornic_error *why)
 {
     struct net_capture_record record;
@@ -106,7 +106,7 @@ static int take_burst(struct run *run, unsigned max, struct nornic_error *why)
     return err < 0 ? err : 0;
 }
 
-/* What is due at `now`. */
+/* Does the work that is due at `now`. */
 static int keep_time(struct run *run, uint64_t now, struct nornic_error *why)
 {
     if (run->shows && now >= run->show_ns) {
@@ -134,7 +134,7 @@ static int capture(struct run *run, struct nornic_error *why)
                             {.fd = cli_stop_fd(), .events = POLLIN}};
     uint64_t duration_ns = run->settings->duration_ns, now = run->begin_ns;
     while (!cli_stopped() && !is_full(run) && (!duration_ns || now - run->begin_ns < duration_ns)) {
-        poll(fds, 2, wait_ms(run, now)); /* what it returns does not matter: the ring says what is there */
+        poll(fds, 2, wait_ms(run, now)); /* its result does not matter: the ring has the packets */
         int err = take_burst(run, BURST, why);
         now = now_ns();
         if (!err)
@@ -142,7 +142,7 @@ static int capture(struct run *run, struct nornic_error *why)
         if (err)
             return err;
     }
-    /* What the kernel held when the end came was on the wire before. */
+    /* Packets in the kernel at the end were on the wire before. */
     return take_burst(run, LAST_BURST, why);
 }
 
@@ -244,7 +244,7 @@ static int open_and_sniff(const struct settings *settings)
         goto destroy_analysis;
     }
     if (sniff_files_open(&run.files, &why) !=
-        0) /* only now: what was there is not lost to a wrong interface */
+        0) /* only now: a wrong interface leaves the old file as it was */
         cli_fail("%s", why.text);
     else {
         close_sandbox(settings);

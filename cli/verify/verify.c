@@ -43,7 +43,7 @@ struct settings {
     struct cli_words files;
 };
 
-/* Where the counting has got to, for somebody who waits at a terminal. */
+/* Progress of the counting, for a terminal. */
 struct progress {
     const char *path;
     bool is_shown;     /* standard error is a terminal */
@@ -223,7 +223,7 @@ static bool check_record(struct tally *t, struct cli_strict *strict, const struc
     explain_cutter_begin(&cutter, record, ++t->frames);
     while (has_room && explain_cutter_next(&cutter, &packet)) {
         struct explain_packet again =
-            packet; /* each of the two notes in it what it found in a stream of TCP */
+            packet; /* each of the two notes its findings in a stream of TCP there */
         has_room = check_packet(t, &packet);
         cli_strict_take(strict, &again);
     }
@@ -231,7 +231,7 @@ static bool check_record(struct tally *t, struct cli_strict *strict, const struc
     return has_room;
 }
 
-/* Reads to the end. 0, or -errno with a sentence in `why`; what was counted until then stays. */
+/* Reads to the end. 0, or -errno with a sentence in `why`; counts until then stay. */
 static int read_capture(struct net_capture *capture, struct tally *t, struct cli_strict *strict,
                         struct progress *progress, struct nornic_error *why)
 {
@@ -246,7 +246,7 @@ static int read_capture(struct net_capture *capture, struct tally *t, struct cli
     return more;
 }
 
-/* Reports on one file, adds what was found to `total`, and returns the exit status that it deserves. */
+/* Reports on one file, adds its counts to `total`, and returns the exit status that it deserves. */
 static int verify_file(const char *path, const struct settings *settings, struct tally *total)
 {
     struct cli_strict strict = {0};

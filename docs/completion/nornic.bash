@@ -288,7 +288,7 @@ _nornic() {
         fi ;;
     "smc service "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --device --max-links --ueid --peers --socket --foreground --on-demand --idle --capture --trace --help'
+            _nornic_words ' --device --max-links --ueid --peers --socket --foreground --on-demand --idle --capture --trace --no-sandbox --help'
         fi ;;
     "smc enable "*)
         if [[ $cur == -* ]]; then
@@ -318,7 +318,7 @@ _nornic() {
         fi ;;
     "explain "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --verbose --json --ladder --html --whole --filter --csv --join --rule --quiz --answers --link-speed --strict --all --interface --iwarp --count --time --color --help'
+            _nornic_words ' --verbose --json --ladder --html --whole --filter --csv --join --rule --quiz --answers --link-speed --strict --all --interface --iwarp --count --time --no-sandbox --color --help'
         else
             _nornic_files
         fi ;;
@@ -328,17 +328,17 @@ _nornic() {
         fi ;;
     "replay "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --as --scenario --all --json --rewrite --interface --output --speed --help'
+            _nornic_words ' --as --scenario --all --json --no-sandbox --rewrite --interface --output --speed --help'
         else
             _nornic_files
         fi ;;
     "sniff "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --interface --output --count --time --rotate-size --rotate-count --no-promiscuous --quiet --json --help'
+            _nornic_words ' --interface --output --count --time --rotate-size --rotate-count --no-promiscuous --quiet --json --no-sandbox --help'
         fi ;;
     "verify "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --strict --json --help'
+            _nornic_words ' --strict --json --no-sandbox --help'
         else
             _nornic_files
         fi ;;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What can be seen of the process. Looking moves nothing, so no progress is made. */
-#include <stdio.h>
 #include <string.h>
 
-#include "sock/rendezvous/cgroup.h"
-#include "sock/rendezvous/rendezvous.h"
 #include "sock/runtime.h"
-#include "sock/stat/json.h"
 
 void smcr_sock_counters(struct smcr_counters *out)
 {
@@ -31,18 +27,4 @@ void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t c
     for (unsigned i = 0; i < SMCR_RT_REASONS && smcr_rt.reasons[i].text; i++)
         visit(ctx, smcr_rt.reasons[i].text, smcr_rt.reasons[i].count);
     smcr_rt_release();
-}
-
-void smcr_sock_files(smcr_file_visit visit, void *ctx)
-{
-    const struct smcr_cgroup *cgroup = smcr_rt.rendezvous ? smcr_rendezvous_cgroup(smcr_rt.rendezvous) : NULL;
-    char procs[sizeof cgroup->home + sizeof "/cgroup.procs"];
-    visit(ctx, "/proc", SMCR_FILE_READ);
-    visit(ctx, SMCR_STAT_DIR, SMCR_FILES_REMOVED);
-    if (!cgroup)
-        return;
-    snprintf(procs, sizeof procs, "%s/cgroup.procs", cgroup->home);
-    visit(ctx, procs, SMCR_FILE_WRITTEN);
-    visit(ctx, cgroup->home, SMCR_FILES_REMOVED);
-    visit(ctx, cgroup->own, SMCR_FILE_WRITTEN);
 }

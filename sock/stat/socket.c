@@ -131,7 +131,13 @@ int smcr_stat_socket_open(void)
 
 void smcr_stat_socket_answer(void)
 {
-    stat_socket.has_thread = stat_socket.fd >= 0 && worker_start(&stat_socket.thread, run, NULL) == 0;
+    if (stat_socket.fd < 0 || stat_socket.has_thread)
+        return;
+    stat_socket.has_thread = worker_start(&stat_socket.thread, run, NULL) == 0;
+    if (!stat_socket.has_thread) {
+        unlink(stat_socket.path);
+        close_fds();
+    }
 }
 
 void smcr_stat_socket_close(void)
