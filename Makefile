@@ -312,22 +312,39 @@ mutate: ## break the rules of test/mutations one at a time: the tests named afte
 check: all ## format, linters, layering, symbols, conformance table
 	@test/tools/check
 
-# --- fuzzing: test/fuzz/fuzz_NAME.c becomes build/fuzz/NAME; its corpus is test/fuzz/corpus/NAME ---
-FUZZ_BIN := $(patsubst test/fuzz/fuzz_%.c,build/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
-FUZZ_OWN := $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/fuzz/fuzz_%,$(wildcard test/fuzz/*.c)))
+# --- fuzzing: test/fuzz/ROOM/fuzz_NAME.c becomes FUZZ_DIR/NAME; its corpus is test/fuzz/corpus/NAME ---
+# .clusterfuzzlite/build.sh gives all of these other values
+FUZZ_DIR    ?= build/fuzz
+FUZZ_ENGINE ?= -fsanitize=fuzzer
+FUZZ_LD     ?= $(CC)
+FUZZ_SRC    := $(wildcard test/fuzz/*/fuzz_*.c)
+FUZZ_BIN    := $(patsubst fuzz_%.c,$(FUZZ_DIR)/%,$(notdir $(FUZZ_SRC)))
+# the worlds that targets share: a target links those that it names
+$(BUILD)/test/fuzz_parts.a: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FUZZ_SRC),$(wildcard test/fuzz/*/*.c)))
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 # of libibverbs and librdmacm, which are not of the library: targets that name them link them
 $(BUILD)/test/verbs_parts.a: $(VERBS_OBJ) $(CMA_OBJ)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+# likewise of the library that is put before the C library's socket calls
+$(BUILD)/test/preload_parts.a: $(addprefix $(BUILD)/preload/,libc.o decline.o)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-.PHONY: fuzzers fuzz
+.PHONY: fuzzers fuzz fuzz-targets
 fuzzers:
 	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC="$(if $(CCACHE),ccache )$(CLANG)" CFLAGS="-O1 -g" \
-	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
+	    SAN=fuzzer-no-link,address,undefined fuzz-targets
 
-build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a \
-              $(BUILD)/test/verbs_parts.a $(BUILD)/libnornic.a
-	$(call say,LD,$@)
-	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ $^ $(LIBS)
+fuzz-targets: $(FUZZ_BIN)
+
+define fuzz_target
+$(FUZZ_DIR)/$(patsubst fuzz_%.c,%,$(notdir $(1))): $(1:%.c=$(BUILD)/%.o) $(BUILD)/test/fuzz_parts.a \
+        $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a $(BUILD)/test/verbs_parts.a \
+        $(BUILD)/test/preload_parts.a $(BUILD)/cli/parts.a $(BUILD)/libnornic.a
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D) && $$(FUZZ_LD) $$(subst fuzzer-no-link$(comma),,$$(ALL_LDFLAGS)) $$(FUZZ_ENGINE) -o $$@ $$^ \
+	    $$(LIBS) -ljson-c -lcrypto
+endef
+$(foreach f,$(FUZZ_SRC),$(eval $(call fuzz_target,$(f))))
 
 fuzz: fuzzers ## run every fuzzer for FUZZ_TIME seconds (60)
 	@FUZZ_TIME=$${FUZZ_TIME:-60} test/run fuzz

@@ -96,8 +96,8 @@ done
 # --- test/night: sums of its parts, and their bounds ---
 # step FILE LINE...: a program of that tree
 step() { printf '%s\n' '#!/bin/bash' "${@:2}" >"$tree/$1" && chmod 755 "$tree/$1"; }
-mkdir -p "$tree/test/fuzz" "$tree/test/mutations"
-touch "$tree/test/fuzz/fuzz_some.c" && printf '\n' >"$tree/test/mutations/some.txt"
+mkdir -p "$tree/test/fuzz/room" "$tree/test/mutations"
+touch "$tree/test/fuzz/room/fuzz_some.c" && printf '\n' >"$tree/test/mutations/some.txt"
 step test/run 'echo "$FUZZ_TIME of $*"; echo "5 passed, 1 failed, 0 skipped"; exit 1'
 step build/test/sim/run '[ "$1" != --list ] || { printf "%s: 1 test\n" one two; exit 0; }' \
     'echo "Tested: $NORNIC_SEEDS | Passing: 20 | Failing: 2 | Crashing: 3 "; exit 1'

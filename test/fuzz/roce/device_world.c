@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/device_world.h"
+#include "test/fuzz/roce/device_world.h"
 
 #include <sanitizer/asan_interface.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/many_world.h"
+#include "test/fuzz/roce/many_world.h"
 
 #include <sanitizer/asan_interface.h>
 #include <stdlib.h>

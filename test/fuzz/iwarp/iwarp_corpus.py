@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes test/fuzz/corpus/iwarp: one input for each kind of message, as test/fuzz/fuzz_iwarp.c reads them; and
+"""Writes test/fuzz/corpus/iwarp: one input for each kind of message, as test/fuzz/iwarp/fuzz_iwarp.c reads them; and
 corpus/iwarp_replay: first connections of captures of real peers, as fuzz_iwarp_replay.c reads them."""
 import os, struct, sys
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
 sys.path.insert(0, ROOT + '/test/e2e')
 import captures, iwarp_reader
 
-HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus/iwarp')
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../corpus/iwarp')
 REPLAYED = ('rping_23', 'p2p_64', 'term_badread', 'crc_sendinv', 'rev1', 'serverfirst', 'ipv6_mix')
 RESPONDER, INITIATOR = 8, 9  # with the set-up done
 LISTENER, FRESH, FALLS_BACK = 0, 16, 1 | 32  # without

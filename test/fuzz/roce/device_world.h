@@ -10,7 +10,7 @@
 #include "rdma/srq.h"
 #include "rdma/xrc.h"
 #include "roce/roce.h"
-#include "test/fuzz/device_input.h"
+#include "test/fuzz/input.h"
 #include "test/support/random.h"
 
 #define FUZZ_QPS         2

@@ -10,7 +10,7 @@ import struct
 import sys
 import zlib
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 # capture: the packets (from 1) of the row that is taken from it
 ROWS = {
     'rc_send_256': (1, 16), 'rc_write_1024': (28, 34), 'rc_read_256': (20, 30), 'rc_atomic': (1, 8),

@@ -3,7 +3,7 @@
 #ifndef NORNIC_TEST_FUZZ_DEVICE_WORK_H
 #define NORNIC_TEST_FUZZ_DEVICE_WORK_H
 
-#include "test/fuzz/device_world.h"
+#include "test/fuzz/roce/device_world.h"
 
 void fuzz_post_send(struct fuzz_world *world, unsigned dev, struct fuzz_input *in);
 void fuzz_post_recv(struct fuzz_world *world, unsigned dev, struct fuzz_input *in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/smcr_world.h"
+#include "test/fuzz/smc/smcr_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

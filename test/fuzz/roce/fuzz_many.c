@@ -18,7 +18,7 @@
 #include "roce/packet.h"
 #include "roce/psn.h"
 #include "roce/wire.h"
-#include "test/fuzz/many_world.h"
+#include "test/fuzz/roce/many_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 """Writes test/fuzz/corpus/share: what a neighbour may send or write, one kind a file. See fuzz_share.c for the form."""
 import os
 
-HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus', 'share')
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../corpus/share')
 
 
 def packet(qpn, n_bytes, psn=0):

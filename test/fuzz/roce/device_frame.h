@@ -4,7 +4,7 @@
 #ifndef NORNIC_TEST_FUZZ_DEVICE_FRAME_H
 #define NORNIC_TEST_FUZZ_DEVICE_FRAME_H
 
-#include "test/fuzz/device_world.h"
+#include "test/fuzz/roce/device_world.h"
 
 /* Gives device `dev` one packet. From the input: a byte of flags (enum fuzz_frame_flags), the opcode, the
  * distance of the PSN from the one that is due (requests) or from the newest request (responses), the

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "test/fuzz/many_world.h"
+#include "test/fuzz/roce/many_world.h"
 
 enum kind { KIND_SEND, KIND_RECEIVE, KIND_SRQ };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the corpus of the device fuzzer, test/fuzz/corpus/device: one named file a scenario.
 
-    test/fuzz/device_corpus.py
+    test/fuzz/roce/device_corpus.py
 
 The bytes are what fuzz_device.c and its device_*.c read; the names below are theirs.
 """
@@ -264,7 +264,7 @@ SCENARIOS = {
 
 
 def main():
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus', 'device')
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../corpus', 'device')
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
         os.unlink(os.path.join(folder, name))

@@ -9,7 +9,7 @@
 #include "rdma/srq.h"
 #include "rdma/xrc.h"
 #include "roce/roce.h"
-#include "test/fuzz/device_input.h"
+#include "test/fuzz/input.h"
 
 #define MANY_QPS         24
 #define MANY_CQS         3

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the corpus of the fuzzer of the connection manager, test/fuzz/corpus/mad: one named file a scenario.
 
-    test/fuzz/mad_corpus.py
+    test/fuzz/roce/mad_corpus.py
 
 The bytes are what fuzz_mad.c reads; the names below are its steps and the messages' attribute ids.
 """
@@ -115,7 +115,7 @@ SCENARIOS = {
 
 
 def main():
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus/mad')
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../corpus/mad')
     os.makedirs(here, exist_ok=True)
     for name, data in SCENARIOS.items():
         with open(os.path.join(here, name), 'wb') as f:

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/fuzz/device_frame.h"
-#include "test/fuzz/device_work.h"
-#include "test/fuzz/device_world.h"
+#include "test/fuzz/roce/device_frame.h"
+#include "test/fuzz/roce/device_work.h"
+#include "test/fuzz/roce/device_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

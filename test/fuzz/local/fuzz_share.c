@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "net/share/hand.h"
 #include "net/share/inner.h"
-#include "test/fuzz/device_input.h"
+#include "test/fuzz/input.h"
 
 #define MEMBERS     2
 #define FDS_MAX     3

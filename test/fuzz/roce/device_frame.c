@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/device_frame.h"
+#include "test/fuzz/roce/device_frame.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "roce/cm/cm.h"
-#include "test/fuzz/device_input.h"
+#include "test/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #ifndef NORNIC_TEST_FUZZ_SMCR_WORLD_H
 #define NORNIC_TEST_FUZZ_SMCR_WORLD_H
 
-#include "test/fuzz/device_input.h"
+#include "test/fuzz/input.h"
 #include "test/smcr_pair/peer.h"
 
 /* How it begins. */

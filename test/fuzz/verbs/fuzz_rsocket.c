@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
-#include "test/fuzz/device_input.h"
+#include "test/fuzz/input.h"
 #include "verbs/rsocket/rsocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the named scenarios of fuzz_many, test/fuzz/corpus/many/NAME (other files there were found by the fuzzer).
 
-    test/fuzz/many_corpus.py
+    test/fuzz/roce/many_corpus.py
 
 The bytes are what fuzz_many.c and its many_*.c read; the names below are theirs.
 """
@@ -159,7 +159,7 @@ SCENARIOS = {
 
 
 def main():
-    directory = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus/many')
+    directory = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../corpus/many')
     os.makedirs(directory, exist_ok=True)
     for name, data in SCENARIOS.items():
         with open(os.path.join(directory, name), 'wb') as f:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/device_work.h"
+#include "test/fuzz/roce/device_work.h"
 
 #include <errno.h>
 #include <string.h>

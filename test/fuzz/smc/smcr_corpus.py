@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the corpora of fuzz_clc, fuzz_llc and fuzz_cdc, test/fuzz/corpus/{clc,llc,cdc}: a named file a scenario.
 
-    test/fuzz/smcr_corpus.py
+    test/fuzz/smc/smcr_corpus.py
 
-The bytes are what test/fuzz/smcr_world.c reads; the names below are its.
+The bytes are what test/fuzz/smc/smcr_world.c reads; the names below are its.
 """
 import os
 import struct
@@ -237,7 +237,7 @@ for who, role in both:
 
 
 def main():
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus')
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../corpus')
     for kind, scenarios in (('clc', CLC_SCENARIOS), ('llc', LLC_SCENARIOS), ('cdc', CDC_SCENARIOS)):
         os.makedirs(os.path.join(here, kind), exist_ok=True)
         for name, data in scenarios.items():
