@@ -330,9 +330,10 @@ $(BUILD)/test/preload_parts.a: $(addprefix $(BUILD)/preload/,libc.o decline.o)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
 .PHONY: fuzzers fuzz fuzz-targets
+# clang warns of {NULL} at the end of a table
 fuzzers:
-	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC="$(if $(CCACHE),ccache )$(CLANG)" CFLAGS="-O1 -g" \
-	    SAN=fuzzer-no-link,address,undefined fuzz-targets
+	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC="$(if $(CCACHE),ccache )$(CLANG)" \
+	    CFLAGS="-O1 -g -Wno-missing-field-initializers" SAN=fuzzer-no-link,address,undefined fuzz-targets
 
 fuzz-targets: $(FUZZ_BIN)
 
@@ -341,7 +342,7 @@ $(FUZZ_DIR)/$(patsubst fuzz_%.c,%,$(notdir $(1))): $(1:%.c=$(BUILD)/%.o) $(BUILD
         $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a $(BUILD)/test/verbs_parts.a \
         $(BUILD)/test/preload_parts.a $(BUILD)/cli/parts.a $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
-	$$(Q)mkdir -p $$(@D) && $$(FUZZ_LD) $$(subst fuzzer-no-link$(comma),,$$(ALL_LDFLAGS)) $$(FUZZ_ENGINE) -o $$@ $$^ \
+	$$(Q)mkdir -p $$(@D) && $$(FUZZ_LD) $$(subst fuzzer-no-link$$(comma),,$$(ALL_LDFLAGS)) $$(FUZZ_ENGINE) -o $$@ $$^ \
 	    $$(LIBS) -ljson-c -lcrypto
 endef
 $(foreach f,$(FUZZ_SRC),$(eval $(call fuzz_target,$(f))))
