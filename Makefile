@@ -247,13 +247,19 @@ $(VERBS_PROGRAMS): $(BUILD)/test/verbs/programs/%: $(BUILD)/test/verbs/programs/
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $< $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
 
+# random calls of all these libraries and of sockets
+RANDOM_CALLS := $(BUILD)/test/verbs/random/random
+$(RANDOM_CALLS): $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/verbs/random/*.c)) | verbs
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ $(BUILD)/lib/libibverbs.so.1 $(BUILD)/lib/librdmacm.so.1
+
 # a program that changes its user, and nothing of nornic
 RENOUNCE := $(BUILD)/test/renounce/renounce
 $(RENOUNCE): $(BUILD)/test/renounce/renounce.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-TEST_PROGRAMS := $(VERBS_PROGRAMS) $(SERVICE_PEER) $(PRELOAD_DOUBLE) $(RENOUNCE)
+TEST_PROGRAMS := $(VERBS_PROGRAMS) $(RANDOM_CALLS) $(SERVICE_PEER) $(PRELOAD_DOUBLE) $(RENOUNCE)
 
 tests: $(TEST_BIN) $(EXPLAIN_TRUTH) $(TEST_PROGRAMS) examples ## build the test programs
 

@@ -206,6 +206,7 @@ void service_run(struct service *service, int stop_fd)
         atomic_store(&service->head->sleep, 0);
         host_lock_take_last(&smcr_rt.lock);
         smcr_rt.cancel_state = PTHREAD_CANCEL_ENABLE;
+        smcr_rt_now_ns(); /* the sleep may have been long */
         take_events(service, events, n);
         if (work(service))
             busy_ns = host_now_ns();
@@ -460,6 +461,7 @@ static void end_loans(struct service *service)
         smcr_rt_unlock_planned();
         int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, 1);
         smcr_rt_lock();
+        smcr_rt_now_ns();
         take_events(service, events, n);
         work(service);
     }

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -161,6 +162,7 @@ static void lend(struct service_world *w, struct service_world_lent *lent)
 static void pass_events(struct service_world *w)
 {
     smcr_rt_lock();
+    smcr_rt_now_ns();
     for (unsigned i = 0; i < SERVICE_WORLD_LENT; i++) {
         struct pair_end *end = w->lent[i].c ? &w->lent[i].c->end[0] : NULL;
         struct smcr_sock *s = w->lent[i].sock;
@@ -232,7 +234,10 @@ static void end_pair(struct service_world *w)
     smcr_rt_release();
     pair_run_for(w->pair, END_NS);
     service_world_now_ns = w->pair->now_ns;
-    FUZZ_REQUIRE(!pair_free(w->pair));
+    const char *failure = pair_free(w->pair);
+    if (failure)
+        fprintf(stderr, "pair: %s\n", failure);
+    FUZZ_REQUIRE(!failure);
     w->pair = NULL;
 }
 
