@@ -331,6 +331,9 @@ $(BUILD)/test/fuzz_parts.a: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FUZZ_SRC)
 # of libibverbs and librdmacm, which are not of the library: targets that name them link them
 $(BUILD)/test/verbs_parts.a: $(VERBS_OBJ) $(CMA_OBJ)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+# their random calls
+$(BUILD)/test/random_parts.a: $(patsubst %,$(BUILD)/test/verbs/random/%.o,verbs cm rsockets)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 # likewise of the library that is put before the C library's socket calls
 $(BUILD)/test/preload_parts.a: $(addprefix $(BUILD)/preload/,libc.o decline.o)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
@@ -345,8 +348,8 @@ fuzz-targets: $(FUZZ_BIN)
 
 define fuzz_target
 $(FUZZ_DIR)/$(patsubst fuzz_%.c,%,$(notdir $(1))): $(1:%.c=$(BUILD)/%.o) $(BUILD)/test/fuzz_parts.a \
-        $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a $(BUILD)/test/verbs_parts.a \
-        $(BUILD)/test/preload_parts.a $(BUILD)/cli/parts.a $(BUILD)/libnornic.a
+        $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a $(BUILD)/test/random_parts.a \
+        $(BUILD)/test/verbs_parts.a $(BUILD)/test/preload_parts.a $(BUILD)/cli/parts.a $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D) && $$(FUZZ_LD) $$(subst fuzzer-no-link$$(comma),,$$(ALL_LDFLAGS)) $$(FUZZ_ENGINE) -o $$@ $$^ \
 	    $$(LIBS) -ljson-c -lcrypto

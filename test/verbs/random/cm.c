@@ -228,13 +228,18 @@ static void step(struct random_player *p)
         usleep(random_below(p, PAUSE_US));
 }
 
-/* Half of what is left is destroyed, the rest by the end of the process. */
+/* Half of the threads destroy what is left. The end of the process does for the others. */
 static void end(struct random_player *p)
 {
     struct own *own = p->own;
-    for (unsigned i = 0; own && i < IDS; i++)
-        if (own->ids[i] && random_one_in(p, 2))
+    if (!own || !random_one_in(p, 2))
+        return;
+    for (unsigned i = 0; i < IDS; i++)
+        if (own->ids[i])
             destroy(p, own, i);
+    rdma_destroy_event_channel(own->channel);
+    free(own);
+    p->own = NULL;
 }
 
 const struct random_kind random_cm = {"cm", begin, step, end};

@@ -27,7 +27,7 @@
 #define THREADS_MAX  8
 #define DEATHS       12 /* in a run, at equal distances */
 #define CHILD_S      20 /* of a child that a thread makes */
-#define END_S        60 /* of the end of the processes, once they are told */
+#define END_S        200 /* of the end of the processes, once they are told */
 #define LOOK_NS      20000000
 #define SEED_STRIDE  UINT64_C(0x9e3779b97f4a7c15)
 #define NS_PER_S     UINT64_C(1000000000)
@@ -50,22 +50,6 @@ static uint64_t now_ns(void)
 }
 
 /* --- for the kinds --- */
-
-int random_count(struct random_player *p, int usual)
-{
-    switch (random_below(p, 10)) {
-    case 0:
-        return 0;
-    case 1:
-        return -1;
-    case 2:
-        return INT32_MAX;
-    case 3:
-        return 1 << random_below(p, 31);
-    default:
-        return 1 + (int)random_below(p, (uint32_t)usual);
-    }
-}
 
 void random_count_call(struct random_player *p, long result)
 {

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "test/fuzz/input.h"
+
 #define RANDOM_BOARD 256
 
 /* A queue pair and a region that any thread of any process may name. The parts of one entry may not fit together. */
@@ -27,15 +29,18 @@ struct random_shared {
 /* A thread. */
 struct random_player {
     struct random_shared *shared;
+    struct fuzz_input *input; /* the choices; NULL: they are drawn from `state` */
     uint64_t state;
     unsigned number; /* of the thread, among all of the run */
     struct in_addr addr;
     void *own; /* what its kind of calls keeps */
 };
 
-/* Returns a number from 0 to `limit` - 1. */
+/* Returns a number from 0 to `limit` - 1; 0 where an input is used up. */
 static inline uint32_t random_below(struct random_player *p, uint32_t limit)
 {
+    if (p->input)
+        return (limit <= 256 ? fuzz_u8(p->input) : fuzz_u32(p->input)) % limit;
     p->state ^= p->state << 13;
     p->state ^= p->state >> 7;
     p->state ^= p->state << 17;
@@ -55,7 +60,21 @@ static inline bool random_one_in(struct random_player *p, uint32_t n)
 }
 
 /* Returns a count that is mostly from 1 to `usual`, else 0, -1, a power of two or the largest. */
-int random_count(struct random_player *p, int usual);
+static inline int random_count(struct random_player *p, int usual)
+{
+    switch (random_below(p, 10)) {
+    case 0:
+        return 0;
+    case 1:
+        return -1;
+    case 2:
+        return INT32_MAX;
+    case 3:
+        return 1 << random_below(p, 31);
+    default:
+        return 1 + (int)random_below(p, (uint32_t)usual);
+    }
+}
 
 /* Counts a call that gave `result`: 0 is a success. */
 void random_count_call(struct random_player *p, long result);

@@ -195,9 +195,13 @@ static void step(struct random_player *p)
 static void end(struct random_player *p)
 {
     struct own *own = p->own;
-    for (unsigned i = 0; own && i < SOCKETS; i++)
-        if (own->fds[i] >= 0 && random_one_in(p, 2))
+    if (!own || !random_one_in(p, 2))
+        return;
+    for (unsigned i = 0; i < SOCKETS; i++)
+        if (own->fds[i] >= 0)
             (void)rclose(own->fds[i]);
+    free(own);
+    p->own = NULL;
 }
 
 const struct random_kind random_rsockets = {"rsockets", begin, step, end};

@@ -490,9 +490,14 @@ static void step(struct random_player *p)
 static void end(struct random_player *p)
 {
     struct own *own = p->own;
-    for (unsigned k = 0; own && k < 2; k++)
-        if (own->context[k] && random_one_in(p, 2))
+    if (!own || !random_one_in(p, 2))
+        return;
+    for (unsigned k = 0; k < 2; k++)
+        if (own->context[k])
             (void)ibv_close_device(own->context[k]);
+    munmap(own->memory, MEMORY_BYTES * 2);
+    free(own);
+    p->own = NULL;
 }
 
 const struct random_kind random_verbs = {"verbs", begin, step, end};
