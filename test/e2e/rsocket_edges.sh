@@ -34,6 +34,10 @@ for port in udp iwarp; do
         case_of $port fork "child 0, the parent is served"
     fi
 done
+# the device is at 127.0.0.2, from which nothing goes to 127.0.0.77 unless the program says so
+run ip netns exec "nn-$$-a" env "LD_LIBRARY_PATH=$build/lib" NORNIC_PORT=udp:127.0.0.2 "$edges" elsewhere
+if [ $rc = 0 ] && [[ $out == "0 wrong answers elsewhere" ]]; then ok datagrams_from_no_device
+else notok datagrams_from_no_device "exit status $rc: $out ${err: -300}"; fi
 if [[ $build == *san-* ]]; then skip udp_flood "a sanitizer's memory and time are its own"
 else case_of udp "flood 4" "longest wait"; fi
 exit $status

@@ -80,6 +80,9 @@ static int open_qp(struct rsock *s, const struct sockaddr_storage *own, struct d
     int err = rdma_create_id(NULL, &qp->id, NULL, RDMA_PS_UDP) ? errno : 0;
     if (!err && rdma_bind_addr(qp->id, (struct sockaddr *)&any_port))
         err = errno;
+    /* A loopback address is bound without a device, too. */
+    if (!err && !qp->id->verbs)
+        err = verbs_fail(ENODEV, "no device has the own address towards this peer");
     if (!err)
         err = create_qp(s, qp);
     if (!err)

@@ -6,6 +6,7 @@
  *   rs_edges refused     each call on an rsocket that was refused
  *   rs_edges thread      the thread of the library comes with the first rsocket and goes with the last
  *   rs_edges fork        a child neither has nor disturbs the thread of its parent
+ *   rs_edges elsewhere   datagrams to and from a loopback address that no device has
  *   rs_edges flood SECS  datagrams of forged sources from all of 127.0.0.0/8 while a program waits
  *
  * Prints a line of results. Exit status 0: all as expected. */
@@ -312,6 +313,24 @@ static int flood(unsigned seconds)
     return longest > 1.5 || grown > 1024;
 }
 
+/* --- datagrams from an address without a device --- */
+
+static unsigned elsewhere(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(7499)};
+    const char byte = 0;
+    unsigned wrong = 0;
+    inet_pton(AF_INET, "127.0.0.77", &to.sin_addr);
+    int fd = rsocket(AF_INET, SOCK_DGRAM, 0);
+    errno = 0;
+    wrong += rsendto(fd, &byte, 1, 0, (struct sockaddr *)&to, sizeof to) != -1 || errno != ENODEV;
+    errno = 0;
+    wrong += rconnect(fd, (struct sockaddr *)&to, sizeof to) != -1 || errno != ENODEV;
+    wrong += rclose(fd) != 0;
+    printf("%u wrong answers elsewhere\n", wrong);
+    return wrong;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -327,6 +346,8 @@ int main(int argc, char **argv)
         return thread() != 0;
     if (strcmp(what, "fork") == 0)
         return forked() != 0;
+    if (strcmp(what, "elsewhere") == 0)
+        return elsewhere() != 0;
     if (strcmp(what, "flood") == 0)
         return flood(number) != 0;
     return 2;
