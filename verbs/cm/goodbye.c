@@ -9,13 +9,16 @@
 #define GOODBYE_NS (200 * NS_PER_MS)
 
 static LIST_HEAD(cma_id_list, cma_id) met = LIST_HEAD_INITIALIZER(met);
-static unsigned met_forks; /* cma_forks() of the process whose ids they are */
+static atomic_uint met_count; /* of `met` */
+static atomic_uint met_forks; /* cma_forks() of the process whose ids they are */
 
 /* Those of a parent are the parent's to end. Under the lock. */
 static void forget_inherited(void)
 {
-    if (met_forks != cma_forks())
+    if (met_forks != cma_forks()) {
         LIST_INIT(&met);
+        met_count = 0;
+    }
     met_forks = cma_forks();
 }
 
@@ -24,8 +27,10 @@ bool cma_meet(struct cma_id *id)
     cma_lock();
     forget_inherited();
     bool is_new = !id->has_met;
-    if (is_new)
+    if (is_new) {
         LIST_INSERT_HEAD(&met, id, of_met);
+        met_count++;
+    }
     id->has_met = true;
     cma_unlock();
     return is_new;
@@ -34,6 +39,8 @@ bool cma_meet(struct cma_id *id)
 void cma_part(struct cma_id *id)
 {
     cma_lock();
+    if (id->has_met && met_forks == cma_forks())
+        met_count--;
     if (id->has_met)
         LIST_REMOVE(id, of_met);
     id->has_met = false;
@@ -51,8 +58,9 @@ static void *part_from_all(void *unused)
     return NULL;
 }
 
+/* Without the lock, which a thread that a signal handler has ended may hold for ever. */
 static __attribute__((destructor)) void say_goodbye(void)
 {
-    if (!LIST_EMPTY(&met) && met_forks == cma_forks())
+    if (atomic_load(&met_count) > 0 && atomic_load(&met_forks) == cma_forks())
         verbs_last_words(part_from_all, GOODBYE_NS);
 }

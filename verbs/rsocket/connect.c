@@ -103,6 +103,18 @@ static struct rsock *like(const struct rsock *listener)
     return s;
 }
 
+/* Shows an rsocket to the thread that serves it. The caller has the lock of the listener, and so the gate of
+ * forks. 0 or an errno value. */
+static int publish(struct rsock *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int err = rs_publish(s);
+    if (!err)
+        (void)rs_serve(s);
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
 /* A request becomes an rsocket that raccept() hands out. */
 static void take_request(struct rsock *listener, struct rdma_cm_id *id, const struct rs_conn_data *asked)
 {
@@ -114,12 +126,12 @@ static void take_request(struct rsock *listener, struct rdma_cm_id *id, const st
     }
     s->id = id;
     int err = answer(s, asked);
+    if (!err)
+        err = publish(s);
     if (err) {
         verbs_tell("a request is refused: %s", strerror(err));
         rdma_reject(id, NULL, 0);
-        rs_forget(s);
     } else {
-        (void)rs_serve(s);
         STAILQ_INSERT_TAIL(&listener->pending, s, next_pending);
         listener->num_pending++;
         rs_wake(listener);

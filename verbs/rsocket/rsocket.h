@@ -254,11 +254,14 @@ bool rs_take_data(struct rsock *s, const struct rs_conn_data *data);
 
 /* --- verbs/rsocket/table.c --- */
 
-/* A new one in the table, the caller's to rs_put() once. NULL with errno. */
+/* Makes an rsocket, which is the caller's to rs_put() once and in no table. NULL with errno. */
 struct rsock *rs_new(int family, int type);
+/* Enters `s` into the table, where other threads find it at once. Its members are set by then. Returns 0 or an
+ * errno value, with which `s` stays the caller's alone. */
+int rs_publish(struct rsock *s);
 /* The one of a descriptor, to be given back by rs_put(). NULL: none. */
 struct rsock *rs_get(int fd);
-/* Locks an rsocket, and unlocks it. No thread has two locked. A thread that forks waits until none is, so
+/* Locks an rsocket, and unlocks it. No thread has two locked that others know. A thread that forks waits until none is, so
  * that the child finds each whole and unlocked. */
 void rs_lock(struct rsock *s);
 void rs_unlock(struct rsock *s);

@@ -39,8 +39,8 @@ int rsocket(int domain, int type, int protocol)
     int fd = s->fd;
     err = kind == SOCK_STREAM ? rs_open_id(s) : ds_open(s);
     s->is_nonblocking = type & SOCK_NONBLOCK;
-    if (err)
-        rs_forget(s);
+    if (!err)
+        err = rs_publish(s);
     rs_put(s);
     errno = err ? err : errno;
     return err ? -1 : fd;

@@ -120,14 +120,6 @@ struct rsock *rs_new(int family, int type)
     struct rsock *s = calloc(1, sizeof *s);
     if (!s)
         return verbs_fail_null(ENOMEM, "no memory for an rsocket");
-    s->fd = open_fd();
-    int err = s->fd < 0 ? errno : enter(s);
-    if (err) {
-        if (s->fd >= 0)
-            close(s->fd);
-        free(s);
-        return verbs_fail_null(err, "no descriptor for an rsocket");
-    }
     s->timer_fd = -1;
     s->generation = rs_served_generation();
     s->family = family;
@@ -139,8 +131,24 @@ struct rsock *rs_new(int family, int type)
     LIST_INIT(&s->watches);
     LIST_INIT(&s->mappings);
     STAILQ_INIT(&s->pending);
-    atomic_init(&s->users, 2); /* the table and the caller */
-    return s;
+    atomic_init(&s->users, 1); /* the caller */
+    s->fd = open_fd();
+    if (s->fd >= 0)
+        return s;
+    int err = errno;
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return verbs_fail_null(err, "no descriptor for an rsocket");
+}
+
+int rs_publish(struct rsock *s)
+{
+    atomic_fetch_add(&s->users, 1); /* the table */
+    int err = enter(s);
+    if (!err)
+        return 0;
+    atomic_fetch_sub(&s->users, 1);
+    return verbs_fail(err, "no memory for the table of rsockets");
 }
 
 static void end(struct rsock *s)

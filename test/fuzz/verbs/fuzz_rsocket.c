@@ -192,7 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *recv = malloc(RECV_BYTES), *list = calloc(1, LIST_BYTES),
             *words = calloc(RECEIVES, RS_MSG_BYTES); /* whose ends are watched */
     struct rsock *s = rs_new(AF_INET, SOCK_STREAM);
-    FUZZ_REQUIRE(recv && list && words && s);
+    FUZZ_REQUIRE(recv && list && words && s && rs_publish(s) == 0);
     memset(&world, 0, sizeof world);
     world.s = s;
     s->service = RS_UNSERVABLE; /* no thread makes progress beside the fuzzer */
