@@ -18,7 +18,7 @@ static int obstacle(const struct cma_id *id, const struct nornic_addr *addr, uin
 {
     const struct cma_id *other;
     for (other = LIST_FIRST(&all_bound); other; other = LIST_NEXT(other, of_bound)) {
-        if (other == id || other->bound_port != port || other->base.ps != id->base.ps ||
+        if (other == id || other->bound_port != port || other->bound_ps != id->base.ps ||
             (shares && other->shares_port) ||
             nornic_addr_is_v4(&other->bound_addr) != nornic_addr_is_v4(addr))
             continue;
@@ -59,6 +59,7 @@ int cma_port_take(struct cma_id *id, const struct nornic_addr *addr, uint16_t *p
     if (!err) {
         id->bound_addr = *addr;
         id->bound_port = *port;
+        id->bound_ps = id->base.ps;
         LIST_INSERT_HEAD(&all_bound, id, of_bound);
     }
     cma_unlock();

@@ -15,7 +15,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define STEPS_MAX 400
+#define STEPS_MAX 100
 
 static struct in_addr addr; /* of this process */
 
