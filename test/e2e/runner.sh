@@ -107,7 +107,8 @@ result night_adds_up [ "$rc $(tail -1 <<<"$out")" = '1 345 passed, 15 failed' ]
 result night_is_long eval '[[ $out == *"600 of -j2 fuzz/some"* && $out == *"Tested: 1000 "* ]]'
 result night_names_lists_of_mutations eval '[[ $out == *"of /some\.txt:"* ]]'
 run "$tree/test/night" --list
-result night_lists_its_parts eval '[ $rc = 0 ] && [[ $(echo $out) == "fuzz/1 random/1 random/2 sim/1 sim/2 lint address/1"*" mutate/1" ]]'
+result night_lists_its_parts eval '[ $rc = 0 ] &&
+    [[ $(echo $out) == "fuzz/1 random/1 random/2 sim/1 sim/2 lint address/1"*" mutate/1" ]]'
 step test/tools/mutate 'echo "300 killed, 0 survived"'
 run "$tree/test/night" mutate/1
 result night_runs_one_step [ "$rc $(tail -1 <<<"$out")" = '0 300 passed, 0 failed' ]

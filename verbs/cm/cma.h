@@ -77,9 +77,9 @@ struct cma_id {
     struct cma_id *waits_for;
     /* Its own address; under the lock: verbs/cm/ports.c. */
     struct nornic_addr bound_addr;
-    uint16_t bound_port; /* that it listens to or connects from; 0: it is not bound */
+    uint16_t bound_port;           /* that it listens to or connects from; 0: it is not bound */
     enum rdma_port_space bound_ps; /* of the port: `base` may be written while other threads look */
-    bool shares_port;    /* with others that do */
+    bool shares_port;              /* with others that do */
     LIST_ENTRY(cma_id) of_bound;
     struct ibv_qp_init_attr *ep_attr; /* rdma_create_ep(), passive: for the queue pairs of requests */
     struct ibv_sa_path_rec path;      /* route.path_rec points to it */

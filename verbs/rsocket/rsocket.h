@@ -254,7 +254,7 @@ bool rs_take_data(struct rsock *s, const struct rs_conn_data *data);
 
 /* --- verbs/rsocket/table.c --- */
 
-/* Makes an rsocket, which is the caller's to rs_put() once and in no table. NULL with errno. */
+/* Makes an rsocket in no table, which is the caller's to rs_put() once. NULL with errno. */
 struct rsock *rs_new(int family, int type);
 /* Enters `s` into the table, where other threads find it at once. Its members are set by then. Returns 0 or an
  * errno value, with which `s` stays the caller's alone. */

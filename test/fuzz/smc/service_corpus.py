@@ -68,7 +68,8 @@ SCENARIOS = {
     'all_bits': bytes([WORD, 0, 0]) + struct.pack('>H', 1030) + b'\x01' + wait(10),
     'head': b''.join(bytes([WORD, 0, 0]) + struct.pack('>H', at) + b'\x01' for at in (0, 1, 8, 1024, 1032)) + wait(10),
     'waiter_words': bytes([WORD, 1, 0]) + struct.pack('>H', 0) + b'\x01' + hello() + ask(WAITER) + wait(10),
-    'clc_from_the_peer': hello() + borrow(is_server=1) + bytes([KEPT, 4, 4 * 40 + 2]) + b'\xe2\xd4\xc3\xd9\x01\x00\x34\x10' +
+    'clc_from_the_peer': hello() + borrow(is_server=1) + bytes([KEPT, 4, 4 * 40 + 2]) +
+        b'\xe2\xd4\xc3\xd9\x01\x00\x34\x10' +
         bytes(56) + wait(33),
 }
 

@@ -39,9 +39,8 @@ static struct service_arena *the_arena(void)
 static void begin_runtime(struct service_world *w)
 {
     static struct test_random random = {.state = 1};
-    struct smcr_config core = {.random = test_random_source(&random),
-                               .instance_id = 7,
-                               .buffers = &w->service->arena.mem};
+    struct smcr_config core = {
+        .random = test_random_source(&random), .instance_id = 7, .buffers = &w->service->arena.mem};
     must(smcr_create(&core, &smcr_rt.core) == 0);
     smcr_rt.epfd = epoll_create1(EPOLL_CLOEXEC);
     smcr_rt.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -81,7 +80,8 @@ static void fill_service(struct service *s)
     pthread_mutex_init(&s->fresh_lock, &attr);
     s->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->listen_fd = listen_to_programs();
-    must(service_watch_fd(&s->doorbell_source, SERVICE_DOORBELL, s->doorbell_fd, EPOLLIN | EPOLLET, NULL) == 0);
+    must(service_watch_fd(&s->doorbell_source, SERVICE_DOORBELL, s->doorbell_fd, EPOLLIN | EPOLLET, NULL) ==
+         0);
     must(service_client_listen(s) == 0);
 }
 
@@ -93,7 +93,8 @@ static void listen_to_tcp(struct service_world *w)
     w->tcp_at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     w->listen_tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     must(w->listen_tcp >= 0 && bind(w->listen_tcp, (struct sockaddr *)&w->tcp_at, len) == 0 &&
-         getsockname(w->listen_tcp, (struct sockaddr *)&w->tcp_at, &len) == 0 && listen(w->listen_tcp, 8) == 0);
+         getsockname(w->listen_tcp, (struct sockaddr *)&w->tcp_at, &len) == 0 &&
+         listen(w->listen_tcp, 8) == 0);
 }
 
 void service_world_keep(struct service_world *w, int fd)

@@ -72,8 +72,8 @@ static void answer(struct random_player *p, struct own *own, struct rdma_cm_id *
     if (!random_one_in(p, 4))
         make_qp(p, id);
     if (how == 0)
-        random_count_call(p, rdma_reject(id, random_one_in(p, 2) ? own->memory : NULL,
-                                         (uint8_t)random_below(p, 200)));
+        random_count_call(
+            p, rdma_reject(id, random_one_in(p, 2) ? own->memory : NULL, (uint8_t)random_below(p, 200)));
     else if (how > 1)
         random_count_call(p, rdma_accept(id, random_one_in(p, 10) ? NULL : &param));
 }
@@ -151,7 +151,8 @@ static void send_and_poll(struct random_player *p, struct own *own, struct rdma_
         random_count_call(p, ibv_post_send(id->qp, &wr, &bad));
     int sent = ibv_poll_cq(id->send_cq, 8, wcs), received = ibv_poll_cq(id->recv_cq, 8, wcs);
     random_count_call(p, sent < 0 || received < 0);
-    atomic_fetch_add(&p->shared->completions, (uint64_t)(sent > 0 ? sent : 0) + (received > 0 ? received : 0));
+    atomic_fetch_add(&p->shared->completions,
+                     (uint64_t)(sent > 0 ? sent : 0) + (received > 0 ? received : 0));
 }
 
 static void set_option(struct random_player *p, struct own *own, struct rdma_cm_id *id)
@@ -206,8 +207,9 @@ static void begin(struct random_player *p)
 static void step(struct random_player *p)
 {
     static void (*const calls[])(struct random_player *, struct own *, struct rdma_cm_id *) = {
-        listen_to,  listen_to,  listen_to,     resolve,       resolve,    resolve,   resolve,      connect_or_accept,
-        disconnect, disconnect, send_and_poll, send_and_poll, set_option, use_group, change_state, look_at};
+        listen_to,  listen_to,         listen_to,    resolve,    resolve,       resolve,
+        resolve,    connect_or_accept, disconnect,   disconnect, send_and_poll, send_and_poll,
+        set_option, use_group,         change_state, look_at};
     struct own *own = p->own;
     const int spaces[] = {RDMA_PS_TCP, RDMA_PS_TCP, RDMA_PS_TCP, RDMA_PS_UDP};
     unsigned i = random_below(p, IDS);

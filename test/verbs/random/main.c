@@ -23,14 +23,14 @@
 
 #include "test/verbs/random/random.h"
 
-#define PROCESSES    3
-#define THREADS_MAX  8
-#define DEATHS       12 /* in a run, at equal distances */
-#define CHILD_S      20 /* of a child that a thread makes */
-#define END_S        200 /* of the end of the processes, once they are told */
-#define LOOK_NS      20000000
-#define SEED_STRIDE  UINT64_C(0x9e3779b97f4a7c15)
-#define NS_PER_S     UINT64_C(1000000000)
+#define PROCESSES   3
+#define THREADS_MAX 8
+#define DEATHS      12  /* in a run, at equal distances */
+#define CHILD_S     20  /* of a child that a thread makes */
+#define END_S       200 /* of the end of the processes, once they are told */
+#define LOOK_NS     20000000
+#define SEED_STRIDE UINT64_C(0x9e3779b97f4a7c15)
+#define NS_PER_S    UINT64_C(1000000000)
 
 struct run {
     const struct random_kind *kinds[4];
@@ -95,9 +95,8 @@ static void live(unsigned number)
     static struct random_player players[THREADS_MAX];
     pthread_t threads[THREADS_MAX];
     for (unsigned i = 0; i < run.thread_count; i++) {
-        players[i] = (struct random_player){.shared = run.shared,
-                                            .number = number * run.thread_count + i,
-                                            .addr = run.addr};
+        players[i] = (struct random_player){
+            .shared = run.shared, .number = number * run.thread_count + i, .addr = run.addr};
         players[i].state = (run.seed * 1000 + players[i].number + 1) * SEED_STRIDE;
         if (pthread_create(&threads[i], NULL, play, &players[i]) != 0)
             _exit(1);
@@ -214,8 +213,8 @@ int main(int argc, char **argv)
         pids[i] = begin_process(i);
     int deaths = watch(pids);
     bool is_well = end_all(pids) && deaths >= 0;
-    printf("seed %s: %llu calls, %llu refused, %llu completions, %llu events, %d deaths, %llu forks: %s\n", argv[3],
-           (unsigned long long)run.shared->calls, (unsigned long long)run.shared->refused,
+    printf("seed %s: %llu calls, %llu refused, %llu completions, %llu events, %d deaths, %llu forks: %s\n",
+           argv[3], (unsigned long long)run.shared->calls, (unsigned long long)run.shared->refused,
            (unsigned long long)run.shared->completions, (unsigned long long)run.shared->events, deaths,
            (unsigned long long)run.shared->forks, is_well ? "all well" : "not well");
     return is_well ? 0 : 1;

@@ -153,7 +153,8 @@ static void map(struct random_player *p, struct own *own, int fd)
 {
     off_t at = riomap(fd, own->memory, any_bytes(p) + 1, PROT_WRITE, 0, random_one_in(p, 2) ? -1 : 0);
     random_count_call(p, at < 0);
-    random_count_call(p, (long)riowrite(fd, own->memory, any_bytes(p), (off_t)random_below(p, 4096), MSG_DONTWAIT) < 0);
+    random_count_call(
+        p, (long)riowrite(fd, own->memory, any_bytes(p), (off_t)random_below(p, 4096), MSG_DONTWAIT) < 0);
     if (at >= 0)
         random_count_call(p, riounmap(fd, own->memory, 1));
 }
@@ -175,9 +176,9 @@ static void begin(struct random_player *p)
 static void step(struct random_player *p)
 {
     static void (*const calls[])(struct random_player *, struct own *, int) = {
-        bind_to,      bind_to,      connect_to, connect_to, accept_one, accept_one, accept_one, send_some,
-        send_some,    send_some,    send_some,  wait_some,  set_option, use_names,  map,        shut,
-        receive_some, receive_some, receive_some};
+        bind_to,   bind_to,   connect_to,   connect_to,   accept_one,  accept_one, accept_one,
+        send_some, send_some, send_some,    send_some,    wait_some,   set_option, use_names,
+        map,       shut,      receive_some, receive_some, receive_some};
     struct own *own = p->own;
     unsigned i = random_below(p, SOCKETS);
     if (!own)

@@ -145,8 +145,8 @@ static void set_option(struct random_player *p, struct own *own, int fd)
 {
     static const struct {
         int level, name;
-    } options[] = {{IPPROTO_TCP, TCP_NODELAY}, {IPPROTO_TCP, TCP_CORK},    {SOL_SOCKET, SO_KEEPALIVE},
-                   {SOL_SOCKET, SO_RCVBUF},    {SOL_SOCKET, SO_SNDBUF},    {SOL_SOCKET, SO_OOBINLINE},
+    } options[] = {{IPPROTO_TCP, TCP_NODELAY}, {IPPROTO_TCP, TCP_CORK},     {SOL_SOCKET, SO_KEEPALIVE},
+                   {SOL_SOCKET, SO_RCVBUF},    {SOL_SOCKET, SO_SNDBUF},     {SOL_SOCKET, SO_OOBINLINE},
                    {SOL_SOCKET, SO_RCVLOWAT},  {IPPROTO_TCP, TCP_KEEPIDLE}, {SOL_SOCKET, SO_ERROR}};
     unsigned which = random_below(p, sizeof options / sizeof *options);
     int value = random_count(p, 3);
@@ -209,7 +209,7 @@ static void begin(struct random_player *p)
 static void step(struct random_player *p)
 {
     static void (*const calls[])(struct random_player *, struct own *, int) = {
-        listen_to, connect_to, connect_to, accept_one,   accept_one, send_some,    send_some,    send_some,
+        listen_to, connect_to, connect_to, accept_one,   accept_one, send_some,    send_some,   send_some,
         wait_some, set_option, look_at,    receive_some, shut,       receive_some, receive_some};
     struct own *own = p->own;
     unsigned i = random_below(p, SOCKETS);

@@ -15,7 +15,7 @@
 #define MEMORY_BYTES (1u << 20)
 #define SGES         16
 #define REQUESTS     4
-#define ACCESS                                                                                          \
+#define ACCESS                                                                                              \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
      IBV_ACCESS_MW_BIND)
 #define QKEY 0x1111
@@ -71,19 +71,21 @@ static int join(struct ibv_qp *qp, uint32_t to)
 {
     const bool is_rc = qp->qp_type == IBV_QPT_RC;
     union ibv_gid gid;
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS & ~IBV_ACCESS_MW_BIND};
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS & ~IBV_ACCESS_MW_BIND};
     int err = ibv_query_gid(qp->context, 1, 0, &gid);
     if (!err)
         err = ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (err)
         return err;
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-                             .path_mtu = IBV_MTU_1024,
-                             .dest_qp_num = to,
-                             .rq_psn = 0xffffe0,
-                             .max_dest_rd_atomic = 4,
-                             .min_rnr_timer = 1,
-                             .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 1}}};
+    a = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = IBV_MTU_1024,
+        .dest_qp_num = to,
+        .rq_psn = 0xffffe0,
+        .max_dest_rd_atomic = 4,
+        .min_rnr_timer = 1,
+        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 1}}};
     err = ibv_modify_qp(qp, &a,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                             (is_rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
@@ -95,11 +97,10 @@ static int join(struct ibv_qp *qp, uint32_t to)
                              .retry_cnt = 3,
                              .rnr_retry = 2,
                              .max_rd_atomic = 4};
-    return ibv_modify_qp(qp, &a,
-                         IBV_QP_STATE | IBV_QP_SQ_PSN |
-                             (is_rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                          IBV_QP_MAX_QP_RD_ATOMIC
-                                    : 0));
+    return ibv_modify_qp(
+        qp, &a,
+        IBV_QP_STATE | IBV_QP_SQ_PSN |
+            (is_rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
 }
 
 static void make_common(void)
@@ -108,10 +109,8 @@ static void make_common(void)
     common.pd = common.context ? ibv_alloc_pd(common.context) : NULL;
     common.mr = common.pd ? ibv_reg_mr(common.pd, common.memory, sizeof common.memory, ACCESS) : NULL;
     common.cq = common.mr ? ibv_create_cq(common.context, 1000, NULL, NULL, 0) : NULL;
-    struct ibv_qp_init_attr init = {.send_cq = common.cq,
-                                    .recv_cq = common.cq,
-                                    .qp_type = IBV_QPT_RC,
-                                    .cap = {64, 64, 1, 1, 64}};
+    struct ibv_qp_init_attr init = {
+        .send_cq = common.cq, .recv_cq = common.cq, .qp_type = IBV_QPT_RC, .cap = {64, 64, 1, 1, 64}};
     common.qp = common.cq ? ibv_create_qp(common.pd, &init) : NULL;
     if (common.qp)
         (void)join(common.qp, common.qp->qp_num);
@@ -201,7 +200,8 @@ static void fill_sges(struct random_player *p, struct own *own, struct ibv_sge *
 }
 
 /* The remote side of a request, or the address handle, or the window. Returns whether it has all that it needs. */
-static bool fill_target(struct random_player *p, struct own *own, const struct ibv_qp *qp, struct ibv_send_wr *wr)
+static bool fill_target(struct random_player *p, struct own *own, const struct ibv_qp *qp,
+                        struct ibv_send_wr *wr)
 {
     const struct random_entry *to = any_entry(p);
     uint32_t rkey = random_one_in(p, 12) ? random_any(p) : atomic_load(&to->rkey);
@@ -306,8 +306,8 @@ static void use_common(struct random_player *p, struct own *own, unsigned i)
 /* --- the other objects --- */
 
 /* Destroys `*slot` by `call` if it is there and chance wants it. Returns whether the place is free. */
-#define GONE(slot, chance, call)                       \
-    (!(slot) || (random_one_in(p, chance) &&           \
+#define GONE(slot, chance, call)             \
+    (!(slot) || (random_one_in(p, chance) && \
                  (err = call(slot), random_count_call(p, err), (slot) = err ? (slot) : NULL, false)))
 
 static void step_pd(struct random_player *p, struct own *own, unsigned i)
@@ -329,7 +329,7 @@ static void step_mr(struct random_player *p, struct own *own, unsigned i)
         return;
     if (random_one_in(p, 20)) /* no memory of anybody */
         at = (uint8_t *)(uintptr_t)(random_one_in(p, 2) ? random_below(p, 65536)
-                                                         : UINT64_C(0xffff800000000000) + random_any(p));
+                                                        : UINT64_C(0xffff800000000000) + random_any(p));
     own->mr[i] = ibv_reg_mr(pd, at, bytes, access);
     random_count_call(p, !own->mr[i]);
     if (!own->mr[i])
@@ -357,11 +357,10 @@ static void step_cq(struct random_player *p, struct own *own, unsigned i)
 
 static void step_srq(struct random_player *p, struct own *own, unsigned i)
 {
-    struct ibv_srq_init_attr init = {.attr = {.max_wr = (uint32_t)random_count(p, 64),
-                                              .max_sge = (uint32_t)random_count(p, 4)}};
-    struct ibv_srq_attr attr = {.max_wr = (uint32_t)random_count(p, 64),
-                                .max_sge = 1,
-                                .srq_limit = (uint32_t)random_count(p, 64)};
+    struct ibv_srq_init_attr init = {
+        .attr = {.max_wr = (uint32_t)random_count(p, 64), .max_sge = (uint32_t)random_count(p, 4)}};
+    struct ibv_srq_attr attr = {
+        .max_wr = (uint32_t)random_count(p, 64), .max_sge = 1, .srq_limit = (uint32_t)random_count(p, 64)};
     struct ibv_pd *pd = PICK(pd);
     int err;
     if (GONE(own->srq[i], 12, ibv_destroy_srq)) {
@@ -435,7 +434,8 @@ static void query(struct random_player *p, struct own *own, unsigned i)
 static void join_group(struct random_player *p, struct own *own, unsigned i)
 {
     union ibv_gid group = {
-        .raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 1, [15] = (uint8_t)random_below(p, 4)}};
+        .raw = {
+            [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 1, [15] = (uint8_t)random_below(p, 4)}};
     if (!own->qp[i] || own->qp[i]->qp_type != IBV_QPT_UD)
         return;
     random_count_call(p, random_one_in(p, 2) ? ibv_attach_mcast(own->qp[i], &group, 0)
@@ -479,9 +479,10 @@ static void begin(struct random_player *p)
 static void step(struct random_player *p)
 {
     static void (*const calls[])(struct random_player *, struct own *, unsigned) = {
-        step_pd,   step_mr,   step_mr, step_cq,  step_cq,  step_qp,    step_qp,    step_qp,      step_qp,
-        post_send, post_send, modify,  modify,   step_srq, post_recv,  post_recv,  poll_cq,      poll_cq,
-        step_ah,   step_mw,   query,   join_group, step_channel, post_send, use_common, use_common, make_child};
+        step_pd,    step_mr,      step_mr,   step_cq,    step_cq,    step_qp,   step_qp,
+        step_qp,    step_qp,      post_send, post_send,  modify,     modify,    step_srq,
+        post_recv,  post_recv,    poll_cq,   poll_cq,    step_ah,    step_mw,   query,
+        join_group, step_channel, post_send, use_common, use_common, make_child};
     if (p->own)
         calls[random_below(p, sizeof calls / sizeof *calls)](p, p->own, random_below(p, OBJECTS));
 }
