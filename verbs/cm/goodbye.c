@@ -2,7 +2,7 @@
 /* The end of a process that has connections left. A kernel ends them when their descriptor is closed; here
  * the peer would ask a process that is no more, until its patience ends (qperf's server returns from main()
  * with its connection, and its client would wait 4.8 seconds in each test).
- * Who ends by _exit() or a signal says nothing. */
+ * A process that ends by _exit() or a signal says nothing. */
 #include "verbs/cm/cma.h"
 #include "verbs/show/last_words.h"
 
@@ -10,7 +10,7 @@
 
 static LIST_HEAD(cma_id_list, cma_id) met = LIST_HEAD_INITIALIZER(met);
 static atomic_uint met_count; /* of `met` */
-static atomic_uint met_forks; /* cma_forks() of the process whose ids they are */
+static atomic_uint met_forks; /* cma_forks() of the process that has these ids */
 
 /* Those of a parent are the parent's to end. Under the lock. */
 static void forget_inherited(void)
@@ -53,7 +53,7 @@ static void *part_from_all(void *unused)
     (void)unused;
     cma_lock();
     for (id = LIST_FIRST(&met); id; id = LIST_NEXT(id, of_met))
-        (void)nornic_cm_id_disconnect(id->nornic); /* refused where the end has come already */
+        (void)nornic_cm_id_disconnect(id->nornic); /* refused after the end */
     cma_unlock();
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of streams come about and end: what each event of the connection manager leads to. */
+/* Connections of streams come about and end: the events of the connection manager, and their effects. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ uint8_t rs_ack_timeout(uint64_t limit_ms)
     return code;
 }
 
-/* TCP_USER_TIMEOUT. What a connection has it keeps. */
+/* TCP_USER_TIMEOUT. A connection keeps its own. */
 static void take_user_timeout(struct rsock *s)
 {
     uint8_t code = rs_ack_timeout(s->user_timeout_ms);
@@ -33,7 +33,7 @@ static struct rdma_conn_param param_of(const uint8_t *data)
                                     .rnr_retry_count = RETRIES};
 }
 
-/* --- who asks --- */
+/* --- the side that asks --- */
 
 static int ask(struct rsock *s)
 {
@@ -49,7 +49,7 @@ static int ask(struct rsock *s)
     return rdma_connect(s->id, &param) ? errno : 0;
 }
 
-/* Of the answer, where this side asked; who answered has it from the request. */
+/* Of the answer, if this side asked; the other side has it from the request. */
 static int established(struct rsock *s, const struct rdma_cm_event *event)
 {
     struct rs_conn_data data;
@@ -62,7 +62,7 @@ static int established(struct rsock *s, const struct rdma_cm_event *event)
     return 0;
 }
 
-/* --- who answers --- */
+/* --- the side that answers --- */
 
 static int answer(struct rsock *s, const struct rs_conn_data *asked)
 {
@@ -165,7 +165,7 @@ static int error_of(const struct rdma_cm_event *event)
     return event->status < 0 ? -event->status : EHOSTUNREACH;
 }
 
-/* What is cut, as by TCP's RST or a Terminate, before the peer said that no more comes must not look like the
+/* A stream that is cut, as by TCP's RST or a Terminate, before the peer's end must not look like the
  * end of a stream. 0 or an errno value. */
 static int disconnected(struct rsock *s, int status)
 {
@@ -194,7 +194,7 @@ static int step(struct rsock *s, const struct rdma_cm_event *event)
     case RDMA_CM_EVENT_REJECTED:
         return error_of(event);
     case RDMA_CM_EVENT_DISCONNECTED:
-        rs_poll_stream(s); /* what came before */
+        rs_poll_stream(s); /* all that came before */
         return disconnected(s, event->status);
     }
     return 0; /* other events change nothing */

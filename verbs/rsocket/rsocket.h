@@ -256,13 +256,13 @@ bool rs_take_data(struct rsock *s, const struct rs_conn_data *data);
 
 /* Makes an rsocket in no table, which is the caller's to rs_put() once. NULL with errno. */
 struct rsock *rs_new(int family, int type);
-/* Enters `s` into the table, where other threads find it at once. Its members are set by then. Returns 0 or an
- * errno value, with which `s` stays the caller's alone. */
+/* Enters `s` into the table, where other threads find it at once. Its members are set by then. Returns 0
+ * or an errno value, with which `s` stays the caller's alone. */
 int rs_publish(struct rsock *s);
 /* The one of a descriptor, to be given back by rs_put(). NULL: none. */
 struct rsock *rs_get(int fd);
-/* Locks an rsocket, and unlocks it. No thread has two locked that others know. A thread that forks waits until none is, so
- * that the child finds each whole and unlocked. */
+/* Locks an rsocket, and unlocks it. No thread has two locked that others know. A thread that forks waits
+ * until none is, so that the child finds each whole and unlocked. */
 void rs_lock(struct rsock *s);
 void rs_unlock(struct rsock *s);
 /* The same as rs_get(), with errno EBADF, and locked; given back by rs_done(). */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of a peer that a socket brings: the control lines of perf and of pingpong, the answer of a process to `nornic
- * stat`, and the first bytes of a connection whose peer waits for SMC-R (preload).
- *
+/* Bytes of a peer that a socket brings: the control lines of perf and of pingpong, the answer of a process
+ * to `nornic stat`, and the first bytes of a connection whose peer waits for SMC-R (preload).
  * The input: a byte that says which reader, then the bytes of the peer, and its end. */
 #include <fcntl.h>
 #include <stdio.h>

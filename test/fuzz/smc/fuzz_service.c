@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SMC-R service and programs that ask anything by its control socket, with descriptors of all kinds, and write
- * anything into the memory that they share with it. TCP peers of the loans send anything, too. The service serves
- * on, ends no loan of nobody, and loses no buffer and no place.
- *
+/* The SMC-R service and programs that ask anything by its control socket, with descriptors of all kinds,
+ * and write anything into the memory that they share with it. TCP peers of the loans send anything, too.
+ * The service serves on, ends no loan of nobody, and loses no buffer and no place.
  * The input: steps, each a byte (its lower four bits: enum step), then the values that the step reads. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,12 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FDS_MAX   4
 
 enum step {
-    STEP_REQUEST = 0, /* program, what, patches, descriptors */
+    STEP_REQUEST = 0, /* program, kind, patches, descriptors */
     STEP_RAW = 1,     /* program, length, bytes */
     STEP_ANSWER = 2,  /* program: reads an answer, keeps its descriptors */
     STEP_LEAVE = 3,   /* program */
     STEP_BLOCK = 4,   /* slot, member, value */
-    STEP_WORD = 5,    /* where, offset, value: any word of a block, of a waiter or of the head */
+    STEP_WORD = 5,    /* part, offset, value: any word of a block, of a waiter or of the head */
     STEP_LOOK = 6,    /* slot: its bit */
     STEP_KEPT = 7,    /* which, how: write, shut down, close */
     STEP_PEER = 8,    /* peer, length: the peer of a loan sends */
@@ -63,7 +62,8 @@ bool host_poll_readable(int fd, uint64_t end_ns)
     return false;
 }
 
-/* --- the machine's addresses, in the place of sock/addrs.c: none, so peers on the loopback are elsewhere --- */
+/* --- the machine's addresses, in the place of sock/addrs.c: none, so peers on the loopback are elsewhere
+ * --- */
 
 void smcr_addrs_read(void)
 {
@@ -86,7 +86,7 @@ const char *smcr_addrs_owner(const struct nornic_addr *addr)
     return NULL;
 }
 
-/* --- what programs ask --- */
+/* --- requests of programs --- */
 
 /* A descriptor of kind `kind`, or -1. */
 static int make_fd(struct service_world *w, unsigned kind)
@@ -200,16 +200,16 @@ static void take_answer(struct service_world *w, struct fuzz_input *in)
     }
 }
 
-static void ask(struct service_world *w, struct fuzz_input *in, uint32_t what)
+static void ask(struct service_world *w, struct fuzz_input *in, uint32_t request)
 {
-    struct service_request r = {.magic = SERVICE_MAGIC, .version = SERVICE_VERSION, .what = what};
-    int to = program_of(w, in), fd = what == SERVICE_BEGIN ? service_world_tcp(w) : -1;
-    if (what == SERVICE_BEGIN)
+    struct service_request r = {.magic = SERVICE_MAGIC, .version = SERVICE_VERSION, .what = request};
+    int to = program_of(w, in), fd = request == SERVICE_BEGIN ? service_world_tcp(w) : -1;
+    if (request == SERVICE_BEGIN)
         r.begin = (struct service_begin){.is_server = fuzz_u8(in) % 2, .options = fuzz_u8(in) % 32};
     send_packet(to, &r, sizeof r, &fd, fd >= 0);
 }
 
-/* --- what programs write --- */
+/* --- writes of programs --- */
 
 /* Values that are near a limit or a position. */
 static uint64_t odd_value(struct fuzz_input *in, uint64_t near)
@@ -268,7 +268,7 @@ static void write_member(const struct service_world *w, struct fuzz_input *in)
         atomic_store(&b->was_renounced, 1);
 }
 
-/* The size of what begins at `*at`: a block, a waiter or the head. */
+/* Returns the size of the part at `*at`: a block, a waiter or the head. */
 static size_t part_of(const struct service_world *w, struct fuzz_input *in, void **at)
 {
     uint8_t which = fuzz_u8(in), number = fuzz_u8(in) % 8;
@@ -291,7 +291,7 @@ static void write_word(const struct service_world *w, struct fuzz_input *in)
     atomic_store((_Atomic uint64_t *)at + offset, odd_value(in, SERVICE_CONNS));
 }
 
-/* --- what becomes of descriptors, and of peers --- */
+/* --- descriptors and peers --- */
 
 static void use_kept(struct service_world *w, struct fuzz_input *in)
 {

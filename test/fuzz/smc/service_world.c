@@ -27,7 +27,7 @@ uint64_t service_world_now_ns = BEGIN_NS, service_world_step_ns;
 
 /* --- the runtime and the service --- */
 
-/* Sixteen GiB of addresses, once a process. What an input has written goes with service_world_end(). */
+/* Sixteen GiB of addresses, once a process. The writes of an input go with service_world_end(). */
 static struct service_arena *the_arena(void)
 {
     static struct service_arena arena;
@@ -218,7 +218,7 @@ void service_world_begin(struct service_world *w)
     service_world_turn(w, PAIR_MS);
 }
 
-/* The peers of the loans end, and what the loans have left of them. */
+/* The peers of the loans end, and then the connections of the loans. */
 static void end_pair(struct service_world *w)
 {
     for (unsigned i = 0; i < SERVICE_WORLD_LENT; i++)

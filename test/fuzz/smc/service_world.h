@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A service in this process, with the loop, the clients and the memory of the real one. Its clock is virtual and
- * its ports are none. Two of its loans carry connections of a simulated pair, and so move bytes. */
+/* A service in this process, with the loop, the clients and the memory of the real one. Its clock is
+ * virtual and its ports are none. Two of its loans carry connections of a simulated pair, and so move
+ * bytes. */
 #ifndef NORNIC_TEST_FUZZ_SERVICE_WORLD_H
 #define NORNIC_TEST_FUZZ_SERVICE_WORLD_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs of libibverbs, librdmacm and rsockets in one process, on an address of the loopback interface that no
- * other process uses. The choices of test/verbs/random are the bytes of the input.
- *
+/* Programs of libibverbs, librdmacm and rsockets in one process, on an address of the loopback interface
+ * that no other process uses. The choices of test/verbs/random are the bytes of the input.
  * The input: a byte that says which kind of calls, then the choices. The end of all choices closes all. */
 #include <arpa/inet.h>
 #include <stdio.h>

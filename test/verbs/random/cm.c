@@ -28,7 +28,7 @@ static struct sockaddr_in any_address(struct random_player *p)
         .sin_family = AF_INET, .sin_port = htons(PORT + random_below(p, PORTS)), .sin_addr = p->addr};
 }
 
-/* A connection parameter whose lengths and depths are mostly legal. */
+/* A connection parameter with lengths and depths that are mostly legal. */
 static struct rdma_conn_param any_param(struct random_player *p, struct own *own)
 {
     bool is_odd = random_one_in(p, 5);
@@ -230,7 +230,7 @@ static void step(struct random_player *p)
         usleep(random_below(p, PAUSE_US));
 }
 
-/* Half of the threads destroy what is left. The end of the process does for the others. */
+/* Half of the threads destroy the rest. The end of the process does for the others. */
 static void end(struct random_player *p)
 {
     struct own *own = p->own;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs that call libibverbs, librdmacm, rsockets or TCP sockets at random, legally or not. It knows nothing of
- * nornic.
+/* Programs that call libibverbs, librdmacm, rsockets or TCP sockets at random, legally or not. It knows
+ * nothing of nornic.
  *
  *   random KIND ADDRESS SEED THREADS CALLS SECONDS
  *
- * KIND is verbs, cm, rsockets, sockets, or all for the first three. Processes of THREADS threads each make CALLS calls in all. They reach
- * each other at ADDRESS. Meanwhile processes are killed and begun anew, and threads make children. No process may end
- * otherwise than by that, nor hang: the run ends with 0, or with 1 and a sentence. After SECONDS it ends as well, with
- * the calls that it has made by then. */
+ * KIND is verbs, cm, rsockets, sockets, or all for the first three. Processes of THREADS threads each make
+ * CALLS calls in all. They reach each other at ADDRESS. Meanwhile processes are killed and begun anew, and
+ * threads make children. No process may end otherwise than by that, nor hang: the run ends with 0, or with
+ * 1 and a sentence. After SECONDS it ends as well, with the calls that it has made by then. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

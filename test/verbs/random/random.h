@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random calls of libibverbs, librdmacm, rsockets and of TCP sockets. The files of this folder share these parts. */
+/* Random calls of libibverbs, librdmacm, rsockets and of TCP sockets: parts that the files of this folder
+ * share. */
 #ifndef NORNIC_TEST_VERBS_RANDOM_H
 #define NORNIC_TEST_VERBS_RANDOM_H
 
@@ -13,7 +14,7 @@
 
 #define RANDOM_BOARD 256
 
-/* A queue pair and a region that any thread of any process may name. The parts of one entry may not fit together. */
+/* A queue pair and a region that any thread may name. The parts of one entry may not fit together. */
 struct random_entry {
     _Atomic uint32_t qpn, rkey;
     _Atomic uint64_t addr;
@@ -33,10 +34,10 @@ struct random_player {
     uint64_t state;
     unsigned number; /* of the thread, among all of the run */
     struct in_addr addr;
-    void *own; /* what its kind of calls keeps */
+    void *own; /* the state of its kind of calls */
 };
 
-/* Returns a number from 0 to `limit` - 1; 0 where an input is used up. */
+/* Returns a number from 0 to `limit` - 1; 0 after the end of an input. */
 static inline uint32_t random_below(struct random_player *p, uint32_t limit)
 {
     if (p->input)

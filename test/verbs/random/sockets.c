@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random calls of TCP sockets, which do not block for long. They listen at all addresses, and connect to ADDRESS:
- * another run is there. */
+/* Random calls of TCP sockets, which do not block for long. They listen at all addresses, and connect to
+ * ADDRESS: another run is there. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -183,7 +183,7 @@ static void shut(struct random_player *p, struct own *own, int fd)
     random_count_call(p, shutdown(fd, (int)random_below(p, 4)));
 }
 
-/* Uses what it has inherited, as a server's child does. */
+/* Uses inherited sockets, as a server's child does. */
 static void in_child(struct random_player *p)
 {
     for (unsigned i = 0; i < 20; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random calls of libibverbs. A thread destroys its own objects alone, and no object that another thread uses. All
- * threads of a process also use one queue pair together. */
+/* Random calls of libibverbs. A thread destroys its own objects alone, and no object that another thread
+ * uses. All threads of a process also use one queue pair together. */
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ static struct {
     uint8_t memory[4096];
 } common = {.once = PTHREAD_ONCE_INIT};
 
-#define PICK(what) (own->what[random_below(p, OBJECTS)])
+#define PICK(member) (own->member[random_below(p, OBJECTS)])
 
 static struct ibv_context *open_first(void)
 {
@@ -199,7 +199,8 @@ static void fill_sges(struct random_player *p, struct own *own, struct ibv_sge *
     }
 }
 
-/* The remote side of a request, or the address handle, or the window. Returns whether it has all that it needs. */
+/* The remote side of a request, or the address handle, or the window. Returns whether it has all that it
+ * needs. */
 static bool fill_target(struct random_player *p, struct own *own, const struct ibv_qp *qp,
                         struct ibv_send_wr *wr)
 {
@@ -442,7 +443,7 @@ static void join_group(struct random_player *p, struct own *own, unsigned i)
                                              : ibv_detach_mcast(own->qp[i], &group, 0));
 }
 
-/* What a child does with what it has inherited. */
+/* Calls of a child on inherited objects. */
 static void in_child(struct random_player *p)
 {
     struct ibv_device_attr device;
@@ -487,7 +488,8 @@ static void step(struct random_player *p)
         calls[random_below(p, sizeof calls / sizeof *calls)](p, p->own, random_below(p, OBJECTS));
 }
 
-/* Half of the threads close their devices with all that is in them. The end of the process closes the others. */
+/* Half of the threads close their devices with all that is in them. The end of the process closes the
+ * others. */
 static void end(struct random_player *p)
 {
     struct own *own = p->own;
