@@ -162,6 +162,7 @@ static void lend(struct service_world *w, struct service_world_lent *lent)
 /* Passes the pair's events on to the loans. A connection that a loan has released is no more the pair's. */
 static void pass_events(struct service_world *w)
 {
+    const uint64_t seen_ns = smcr_rt.now_ns; /* by the service: its loop has to look at the clock itself */
     smcr_rt_lock();
     smcr_rt_now_ns();
     for (unsigned i = 0; i < SERVICE_WORLD_LENT; i++) {
@@ -176,6 +177,7 @@ static void pass_events(struct service_world *w)
         if (end)
             end->events = 0;
     }
+    smcr_rt.now_ns = seen_ns;
     smcr_rt_release();
 }
 
