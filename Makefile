@@ -60,7 +60,7 @@ LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 ROOMS   := base net net/wire net/kernel net/capture net/port net/udp net/share xdp rdma rdma/memory rdma/queue \
            roce roce/wire roce/cc roce/requester roce/responder roce/datagram roce/qp roce/dev roce/cm \
            iwarp iwarp/wire smcr smcr/wire smcr/clc smcr/group smcr/conn smcr/llc smcr/handshake \
-           host host/dev host/event host/roce host/iwarp host/iwarp/cm host/cm host/port host/api \
+           host host/dev host/event host/roce host/iwarp host/iwarp/cm host/cm host/port host/api host/keeper \
            sock sock/socket sock/rendezvous sock/stat service service/memory service/borrow \
            explain explain/packet explain/meaning explain/flow explain/flow/half explain/flow/pair \
            explain/flow/message explain/flow/again explain/flow/strict explain/flow/link explain/flow/twice \

@@ -8,30 +8,16 @@
 
 extern const struct cli_command demo_command, pingpong_command, rping_command, udaddy_command,
     cmatose_command, rdma_client_command, rdma_server_command, smc_command, explain_command, header_command,
-    replay_command, sniff_command, verify_command, perf_command, ports_command, stat_command, run_command;
+    replay_command, sniff_command, verify_command, perf_command, ports_command, stat_command, run_command,
+    keep_command;
 
 static const struct cli_command help_command;
 
 const struct cli_command *const cli_commands[] = {
-    &demo_command,
-    &help_command,
-    &pingpong_command,
-    &rping_command,
-    &udaddy_command,
-    &cmatose_command,
-    &rdma_client_command,
-    &rdma_server_command,
-    &smc_command,
-    &explain_command,
-    &header_command,
-    &replay_command,
-    &sniff_command,
-    &verify_command,
-    &perf_command,
-    &ports_command,
-    &stat_command,
-    &run_command,
-    NULL,
+    &demo_command,    &help_command,        &pingpong_command,    &rping_command,  &udaddy_command,
+    &cmatose_command, &rdma_client_command, &rdma_server_command, &smc_command,    &explain_command,
+    &header_command,  &replay_command,      &sniff_command,       &verify_command, &perf_command,
+    &ports_command,   &stat_command,        &run_command,         &keep_command,   NULL,
 };
 
 /* The one of `commands` whose last word is `word`. */

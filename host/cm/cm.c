@@ -116,6 +116,11 @@ static bool is_sending(const struct host_dev_client *client)
     return roce_cm_is_sending(cm_of(client)->engine);
 }
 
+static void on_said(struct host_dev_client *client)
+{
+    host_cm_close_notes(cm_of(client));
+}
+
 static const struct host_dev_client_ops client_ops = {
     .round = on_round,
     .deadline_ns = get_deadline_ns,
@@ -125,6 +130,7 @@ static const struct host_dev_client_ops client_ops = {
     .refused = on_refused,
     .removed = on_removed,
     .is_sending = is_sending,
+    .said = on_said,
     .visit_counters = visit_counters,
 };
 
@@ -139,6 +145,8 @@ static int create_engine(struct host_cm *cm)
     config.wire = NULL; /* the device's QP 1 */
     config.port_mtu_bytes = cm->dev->port->limits.mtu_bytes;
     host_cm_share(cm, &config);
+    if (!cm->config.is_keeper)
+        host_cm_take_notes(cm, &config);
     return roce_cm_create(cm->dev->engine, &config, &cm->engine);
 }
 
@@ -197,6 +205,7 @@ int host_cm_close(struct host_cm *cm)
         return err;
     /* No event waits: each names an id, and no id is left. */
     host_ack_queue_deinit(&cm->events);
+    host_cm_close_notes(cm);
     host_cm_share_deinit(cm);
     free(cm->spare);
     free(cm->spare_id);

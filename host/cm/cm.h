@@ -20,6 +20,7 @@ struct host_cm_config {
     struct roce_cm_config timeouts; /* zero means the default; mem, random, wire, port_mtu_bytes are ours */
     enum nornic_gid_type gid_type;  /* of the GIDs that connections are made from (ROCE-CM-2) */
     struct nornic_mac peer_mac;     /* of the other end of a port that has no interface (memory) */
+    bool is_keeper;                 /* it ends connections of the dead, and owes nothing of its own */
 };
 
 /* One for a device (-EBUSY), which makes its progress and outlives it; it holds the device's QP 1.
@@ -91,6 +92,12 @@ int host_cm_qp_attr(const struct host_cm_id *id, enum nornic_qp_state to, struct
 int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, bool is_send_only,
                            struct nornic_error *why);
 int host_cm_leave_multicast(struct host_cm_id *id, const struct nornic_addr *group);
+
+/* Ends connections that a dead process left, `count` of them, from the GIDs of this device (roce_cm_bury()).
+ * Returns how many are on their way to an end; the others have no GID here. */
+unsigned host_cm_bury(struct host_cm *cm, const struct roce_cm_connection *connections, unsigned count);
+/* Returns whether a DREQ waits for its DREP, or a message has not left yet. */
+bool host_cm_is_burying(struct host_cm *cm);
 
 /* --- events --- */
 

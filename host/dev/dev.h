@@ -63,6 +63,8 @@ struct host_dev_client_ops {
     void (*removed)(struct host_dev_client *client);
     /* Returns whether messages of the client have not left yet; NULL: not over RoCE. */
     bool (*is_sending)(const struct host_dev_client *client);
+    /* The process ends, and all messages of the client have left; NULL: not over RoCE. */
+    void (*said)(struct host_dev_client *client);
     /* Calls `visit` for each counter of the client; NULL: it has none. */
     void (*visit_counters)(const struct host_dev_client *client,
                            void (*visit)(void *ctx, const char *name, uint64_t value), void *ctx);

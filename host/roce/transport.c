@@ -24,8 +24,11 @@ static void see_off(struct host_dev *dev, uint64_t limit_ns)
     uint64_t end_ns = host_deadline_ns(limit_ns);
     for (;;) {
         host_dev_lock(dev);
-        const struct host_dev_client *client = dev->client;
-        bool is_over = !client || !client->ops->is_sending(client) || host_now_ns() >= end_ns;
+        struct host_dev_client *client = dev->client;
+        bool is_said = client && !client->ops->is_sending(client);
+        bool is_over = !client || is_said || host_now_ns() >= end_ns;
+        if (is_said)
+            client->ops->said(client);
         if (!is_over)
             host_round_locked(dev, NULL);
         host_dev_unlock(dev);

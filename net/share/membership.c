@@ -14,6 +14,7 @@
 #include "base/notice.h"
 #include "net/share/hand.h"
 #include "net/share/inner.h"
+#include "net/share/ledger.h"
 #include "net/share/lend.h"
 #include "net/udp/open.h"
 
@@ -70,6 +71,21 @@ static int try_slot(struct net_share *share, unsigned slot)
     return err;
 }
 
+static void mark_slot(void *ctx, const char *name, unsigned slot)
+{
+    (void)name;
+    ((bool *)ctx)[slot] = true;
+}
+
+/* Marks the slots whose numbers peers may still know from a process that has died (net/share/ledger.h). */
+static void mark_owed(bool is_owed[NET_LEDGER_NO_SLOT + 1])
+{
+    struct net_share_dir own;
+    memset(is_owed, 0, NET_LEDGER_NO_SLOT + 1);
+    if (net_share_dir_own(&own, NULL) == 0)
+        net_ledger_list(&own, mark_slot, is_owed);
+}
+
 /* Slot 0 is only for callers that ask for low numbers: with it comes the 1. */
 static int take_slot(struct net_share *share, uint32_t first_qpn)
 {
@@ -82,8 +98,12 @@ static int take_slot(struct net_share *share, uint32_t first_qpn)
         return slot < NET_SHARE_SLOTS ? try_slot(share, slot) : -EINVAL;
     }
     int err = -EAGAIN;
-    for (unsigned i = 0; i < NET_SHARE_SLOTS - 1 && (err == -EAGAIN || err == -EADDRINUSE); i++)
-        err = try_slot(share, 1 + (unsigned)((random + i) % (NET_SHARE_SLOTS - 1)));
+    bool is_owed[NET_LEDGER_NO_SLOT + 1];
+    mark_owed(is_owed);
+    for (unsigned i = 0; i < NET_SHARE_SLOTS - 1 && (err == -EAGAIN || err == -EADDRINUSE); i++) {
+        unsigned slot = 1 + (unsigned)((random + i) % (NET_SHARE_SLOTS - 1));
+        err = is_owed[slot] ? -EAGAIN : try_slot(share, slot);
+    }
     return err;
 }
 

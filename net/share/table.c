@@ -35,10 +35,7 @@
 
 static_assert(sizeof(struct net_share_record) % sizeof(uint64_t) == 0, "a sum of whole words");
 
-/* Tells network namespaces apart: by a number that is never used again, or on kernels before 5.14 by one that
- * lives as long as the namespace. Fails if a process has no descriptor for the question: by the other number
- * it would meet nobody. Returns 0 or -errno. */
-static int namespace_id(uint64_t *id)
+int net_share_namespace(uint64_t *id)
 {
     socklen_t len = sizeof *id;
     struct stat st;
@@ -97,7 +94,7 @@ static int name_file(const struct net_share_dir *dir, struct net_share_table *ta
 {
     uint64_t id = 0;
     *table = (struct net_share_table){.fd = -1, .last_fd = -1, .is_common = dir->is_common};
-    int err = namespace_id(&id);
+    int err = net_share_namespace(&id);
     snprintf(table->path, sizeof table->path, "%s/" PREFIX "%" PRIx64, dir->path, id);
     return err;
 }

@@ -49,6 +49,11 @@ struct net_share_table {
     char path[104]; /* that a socket's name is made of */
 };
 
+/* Tells network namespaces apart: by a number that is never used again, or on kernels before 5.14 by one that
+ * lives as long as the namespace. Fails if a process has no descriptor for the question: by the other number
+ * it would meet nobody. Returns 0 or -errno. */
+int net_share_namespace(uint64_t *id);
+
 /* Opens the table of the caller's network namespace in `dir`, which is made where it is missing, and locks
  * it, within `wait_ns`. 0; -EAGAIN: another process keeps it locked; -EACCES: it is a file that another user
  * may have put there for a purpose; or another -errno. */

@@ -114,9 +114,9 @@ void roce_cm_rx_mra(struct roce_cm *cm, const struct roce_cm_path *path, const s
         return;
     if (id->state == ROCE_CM_REQ_SENT_STATE && mra->mraed_message == ROCE_CM_MESSAGE_REQ) {
         id->remote_comm_id = mra->local_comm_id;
-        id->state = ROCE_CM_MRA_REQ_RCVD_STATE;
+        roce_cm_set_state(id, ROCE_CM_MRA_REQ_RCVD_STATE);
     } else if (id->state == ROCE_CM_REP_SENT_STATE && mra->mraed_message == ROCE_CM_MESSAGE_REP) {
-        id->state = ROCE_CM_MRA_REP_RCVD_STATE;
+        roce_cm_set_state(id, ROCE_CM_MRA_REP_RCVD_STATE);
     } else if (id->state == ROCE_CM_MRA_REQ_RCVD_STATE || id->state == ROCE_CM_MRA_REP_RCVD_STATE) {
         roce_cm_count(cm, rx_duplicate);
         return;
@@ -139,9 +139,9 @@ int roce_cm_mra(struct roce_cm_id *id, uint8_t service_timeout, const void *priv
         return -EINVAL;
     /* one that went out by itself is no reason to refuse the application's */
     if (id->state == ROCE_CM_REQ_RCVD_STATE || id->state == ROCE_CM_MRA_REQ_SENT_STATE)
-        id->state = ROCE_CM_MRA_REQ_SENT_STATE;
+        roce_cm_set_state(id, ROCE_CM_MRA_REQ_SENT_STATE);
     else if (id->state == ROCE_CM_REP_RCVD_STATE || id->state == ROCE_CM_MRA_REP_SENT_STATE)
-        id->state = ROCE_CM_MRA_REP_SENT_STATE;
+        roce_cm_set_state(id, ROCE_CM_MRA_REP_SENT_STATE);
     else
         return -EINVAL;
     roce_cm_send_mra(id, service_timeout, private_data, len_bytes, now_ns);
@@ -156,7 +156,7 @@ static void rx_duplicate_rep(struct roce_cm *cm, struct roce_cm_id *id, uint64_t
     if (id->state == ROCE_CM_ESTABLISHED_STATE || id->state == ROCE_CM_MRA_REP_SENT_STATE) {
         roce_cm_resend(id, now_ns); /* the RTU, or the MRA */
     } else if (id->state == ROCE_CM_REP_RCVD_STATE && !cm->config.no_mra) {
-        id->state = ROCE_CM_MRA_REP_SENT_STATE;
+        roce_cm_set_state(id, ROCE_CM_MRA_REP_SENT_STATE);
         roce_cm_send_mra(id, cm->config.mra_timeout, NULL, 0, now_ns);
     }
 }
@@ -191,7 +191,7 @@ static void take_rep(struct roce_cm_id *id, const struct roce_cm_rep *rep)
 static void decline(struct roce_cm_id *id, uint16_t reason, int status, const struct roce_cm_rep *rep,
                     uint64_t now_ns)
 {
-    id->state = ROCE_CM_REP_RCVD_STATE;
+    roce_cm_set_state(id, ROCE_CM_REP_RCVD_STATE);
     id->remote_comm_id = rep->local_comm_id;
     roce_cm_send_rej(id, reason, NULL, 0, now_ns);
     roce_cm_event_tell(id, NORNIC_CM_EVENT_CONNECT_ERROR, status, NULL, 0);
@@ -220,7 +220,7 @@ static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct ro
     }
     take_rep(id, rep);
     if (!id->qp) {
-        id->state = ROCE_CM_REP_RCVD_STATE;
+        roce_cm_set_state(id, ROCE_CM_REP_RCVD_STATE);
         rdma_timer_cancel(&cm->timers, &id->timer);
         roce_cm_event_tell(id, NORNIC_CM_EVENT_CONNECT_RESPONSE, 0, rep->private_data,
                            ROCE_CM_REP_PRIVATE_BYTES);

@@ -36,7 +36,9 @@ struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id)
 {
     uint32_t slot = rdma_number_slot(&cm->comm_ids, comm_id - cm->config.first_comm_id);
     struct roce_cm_id *id = slot < cm->config.max_ids ? cm->slots[slot] : NULL;
-    return id && id->comm_id == comm_id ? id : NULL;
+    if (id && id->comm_id == comm_id)
+        return id;
+    return cm->by_comm_id.buckets ? roce_cm_table_find(&cm->by_comm_id, roce_cm_qpn_key(0, comm_id)) : NULL;
 }
 
 void roce_cm_id_free(struct roce_cm_id *id)
@@ -45,7 +47,9 @@ void roce_cm_id_free(struct roce_cm_id *id)
     rdma_timer_cancel(&cm->timers, &id->timer);
     roce_cm_events_drop(id);
     roce_cm_child_remove(id);
+    roce_cm_set_state(id, ROCE_CM_IDLE_STATE);
     roce_cm_table_remove(&cm->by_service, &id->by_service);
+    roce_cm_table_remove(&cm->by_comm_id, &id->by_comm_id);
     roce_cm_peer_unbind(id);
     roce_cm_qp_unbind(id);
     cm->slots[id->slot] = NULL;

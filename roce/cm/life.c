@@ -87,6 +87,7 @@ static void free_all(struct roce_cm *cm)
     mem.free(mem.ctx, cm->generation);
     mem.free(mem.ctx, cm->free_slots);
     mem.free(mem.ctx, cm->slots);
+    roce_cm_table_deinit(&cm->by_comm_id, &mem);
     roce_cm_table_deinit(&cm->by_local_qpn, &mem);
     roce_cm_table_deinit(&cm->by_peer_qpn, &mem);
     roce_cm_table_deinit(&cm->by_request, &mem);

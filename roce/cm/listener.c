@@ -77,7 +77,7 @@ int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16
     id->local_port = port;
     id->service_id = roce_cm_service_id(id->space, port);
     id->backlog = backlog;
-    id->state = ROCE_CM_LISTEN_STATE;
+    roce_cm_set_state(id, ROCE_CM_LISTEN_STATE);
     roce_cm_table_add(&cm->by_service, &id->by_service, key, id);
     return 0;
 }

@@ -24,7 +24,7 @@ static void rx_duplicate(struct roce_cm *cm, struct roce_cm_id *id, const struct
 {
     roce_cm_count(cm, rx_duplicate);
     if (id->state == ROCE_CM_REQ_RCVD_STATE && !cm->config.no_mra) {
-        id->state = ROCE_CM_MRA_REQ_SENT_STATE;
+        roce_cm_set_state(id, ROCE_CM_MRA_REQ_SENT_STATE);
         roce_cm_send_mra(id, cm->config.mra_timeout, NULL, 0, now_ns);
     } else if (id->state == ROCE_CM_MRA_REQ_SENT_STATE) {
         roce_cm_resend(id, now_ns);
@@ -170,7 +170,6 @@ static void begin(struct roce_cm_id *id, const struct roce_cm_mad *mad, const st
     static const uint8_t none[ROCE_CM_PATH_BYTES];
     id->was_used = true;
     id->qp_type = r->listener->qp_type;
-    id->state = ROCE_CM_REQ_RCVD_STATE;
     id->ctx = r->listener->ctx;
     id->path = r->path;
     id->local_addr = r->local_addr;
@@ -184,6 +183,7 @@ static void begin(struct roce_cm_id *id, const struct roce_cm_mad *mad, const st
     id->flow_control = req->flow_control;
     id->has_alternate = memcmp(req->alternate, none, sizeof none) != 0;
     take_terms(id, req, &r->primary);
+    roce_cm_set_state(id, ROCE_CM_REQ_RCVD_STATE);
     roce_cm_peer_bind(id);
     roce_cm_child_add(r->listener, id);
     struct roce_cm_event *event = roce_cm_event_new(id, NORNIC_CM_EVENT_CONNECT_REQUEST, 0);

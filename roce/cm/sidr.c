@@ -41,7 +41,7 @@ static void begin(struct roce_cm_id *id, struct roce_cm_id *listener, const stru
     const struct roce_cm_sidr_req *req = &mad->sidr_req;
     struct roce_cm *cm = id->cm;
     id->was_used = true;
-    id->state = ROCE_CM_SIDR_REQ_RCVD_STATE;
+    roce_cm_set_state(id, ROCE_CM_SIDR_REQ_RCVD_STATE);
     id->ctx = listener->ctx;
     id->path = *path;
     id->local_addr = roce_dev_gid_get(cm->dev, path->av.sgid_index)->addr;
@@ -95,7 +95,7 @@ void roce_cm_rx_sidr_req(struct roce_cm *cm, const struct roce_cm_path *path, co
 
 static void answered(struct roce_cm_id *id, uint64_t now_ns)
 {
-    id->state = ROCE_CM_SIDR_REP_SENT_STATE;
+    roce_cm_set_state(id, ROCE_CM_SIDR_REP_SENT_STATE);
     rdma_timer_arm(&id->cm->timers, &id->timer, now_ns + linger_ns(id->cm));
     roce_cm_child_settle(id);
 }

@@ -221,13 +221,13 @@ static void rx_dreq_of(struct roce_cm *cm, struct roce_cm_id *id, const struct r
     case ROCE_CM_REP_SENT_STATE: /* the RTU was lost */
     case ROCE_CM_MRA_REP_RCVD_STATE:
         rdma_timer_cancel(&cm->timers, &id->timer);
-        id->state = ROCE_CM_DREQ_RCVD_STATE;
         id->dreq_tid = mad->hdr.tid;
+        roce_cm_set_state(id, ROCE_CM_DREQ_RCVD_STATE);
         roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
         return;
     case ROCE_CM_DREQ_SENT_STATE: /* both began: nothing is left to ask the application */
-        id->state = ROCE_CM_DREQ_RCVD_STATE;
         id->dreq_tid = mad->hdr.tid;
+        roce_cm_set_state(id, ROCE_CM_DREQ_RCVD_STATE);
         roce_cm_send_drep(id, NULL, 0, now_ns);
         roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
         roce_cm_to_timewait(id, now_ns);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notes of what the CM owes to its peers, in the ledger of the device (net/share/ledger.h). The keeper reads it
+ * when the process has died (host/keeper/keeper.h). A CM without connections has no ledger, and a process
+ * without a ledger no keeper. */
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "host/cm/inner.h"
+#include "host/dev/dev.h"
+#include "host/keeper/keeper.h"
+#include "net/share/share.h"
+
+static_assert(sizeof(struct roce_cm_connection) <= NET_LEDGER_ROW_BYTES, "a connection fits a row");
+
+/* A failed call ends it for good: the peers of this device are left to their timers, as without a keeper. */
+static bool open_notes(struct host_cm *cm)
+{
+    struct host_cm_notes *notes = &cm->notes;
+    const struct net_share *lease = net_port_lease(cm->dev->port);
+    unsigned slot = lease ? net_share_id_prefix(lease) : NET_LEDGER_NO_SLOT;
+    notes->state = HOST_CM_NOTES_CLOSED;
+    if (!host_keeper_is_wanted(cm->dev->port->name) ||
+        net_ledger_create(cm->dev->port->name, slot, &notes->ledger) != 0)
+        return false;
+    notes->state = HOST_CM_NOTES_OPEN;
+    return true;
+}
+
+/* Returns a row, or NET_LEDGER_ROWS_MAX: there is none. */
+static uint32_t take_row(struct host_cm_notes *notes)
+{
+    if (notes->free_count > 0)
+        return notes->free_rows[--notes->free_count];
+    return notes->row_count < NET_LEDGER_ROWS_MAX ? notes->row_count++ : NET_LEDGER_ROWS_MAX;
+}
+
+/* Without memory the row is not used again. */
+static void release_row(struct host_cm_notes *notes, uint32_t row)
+{
+    uint32_t *grown = realloc(notes->free_rows, (notes->free_count + 1) * sizeof *grown);
+    if (!grown)
+        return;
+    notes->free_rows = grown;
+    notes->free_rows[notes->free_count++] = row;
+}
+
+/* roce_cm_config.note; the handle is the row and 1. */
+static void note(void *ctx, const struct roce_cm_connection *connection, uint32_t *handle)
+{
+    struct host_cm *cm = ctx;
+    struct host_cm_notes *notes = &cm->notes;
+    if (notes->state == HOST_CM_NOTES_UNTRIED && !open_notes(cm))
+        return;
+    if (notes->state == HOST_CM_NOTES_CLOSED || notes->ledger.pid != getpid())
+        return;
+    bool was_empty = notes->free_count == notes->row_count;
+    uint32_t row = *handle ? *handle - 1 : take_row(notes);
+    if (row == NET_LEDGER_ROWS_MAX)
+        return;
+    (void)net_ledger_write(&notes->ledger, row, connection, sizeof *connection);
+    if (!connection)
+        release_row(notes, row);
+    *handle = connection ? row + 1 : 0;
+    if (connection && was_empty)
+        host_keeper_start();
+}
+
+void host_cm_take_notes(struct host_cm *cm, struct roce_cm_config *config)
+{
+    config->note = note;
+    config->note_ctx = cm;
+}
+
+void host_cm_close_notes(struct host_cm *cm)
+{
+    struct host_cm_notes *notes = &cm->notes;
+    if (notes->state == HOST_CM_NOTES_OPEN)
+        net_ledger_close(&notes->ledger);
+    notes->state = HOST_CM_NOTES_CLOSED;
+    free(notes->free_rows);
+    notes->free_rows = NULL;
+    notes->free_count = notes->row_count = 0;
+}
+
+/* --- the other side: connections of the dead --- */
+
+unsigned host_cm_bury(struct host_cm *cm, const struct roce_cm_connection *connections, unsigned count)
+{
+    unsigned begun = 0;
+    host_dev_lock(cm->dev);
+    for (unsigned i = 0; i < count; i++) {
+        struct roce_cm_connection c = connections[i];
+        int gid = host_cm_find_gid(cm, &c.local);
+        if (gid < 0)
+            continue;
+        c.path.av.sgid_index = (uint8_t)gid;
+        begun += roce_cm_bury(cm->engine, &c, host_now_ns()) == 0;
+    }
+    host_dev_unlock(cm->dev);
+    return begun;
+}
+
+bool host_cm_is_burying(struct host_cm *cm)
+{
+    host_dev_lock(cm->dev);
+    bool is_burying = roce_cm_is_sending(cm->engine) || roce_cm_count_ending(cm->engine) > 0;
+    host_dev_unlock(cm->dev);
+    return is_burying;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts the keeper from a program of others, which notices nothing of it.
+ *
+ * - It is no child of the program, which may wait for all of its children: a first child makes it and ends. The
+ *   first child ends without a signal (no SIGCHLD), and only a wait with __WCLONE sees it.
+ * - It has none of the program's descriptors, since whoever reads the other end of a pipe waits for the last
+ *   writer; no terminal, no directory that somebody may want to unmount, and a session of its own, so that
+ *   signals to the program's group pass it by.
+ * - Between the two the memory is shared, as with posix_spawn(): no page is copied, no handler of
+ *   pthread_atfork() runs, and the program's thread rests meanwhile. So what runs there calls the kernel alone. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "host/keeper/keeper.h"
+#include "host/port/open.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* Linux 5.9 */
+#endif
+
+#define STACK_BYTES 65536u
+/* What runs beside the program's own memory and threads has no checks of a sanitizer, which keep books of both. */
+#define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* --- where the helper is --- */
+
+/* From the folder of the library: a build's lib/, and libdir/nornic of an installation, also where libdir has an
+ * architecture; or of a program that has the library in it. */
+static const char *const places[] = {"../nornic", "../../bin/nornic", "../../../bin/nornic", "nornic",
+                                     "../bin/nornic"};
+
+static bool is_program(const char *path)
+{
+    return access(path, X_OK) == 0;
+}
+
+static bool find_helper(char out[PATH_MAX])
+{
+    Dl_info info;
+    char self[PATH_MAX], path[PATH_MAX + 32];
+    if (!dladdr((void *)(uintptr_t)find_helper, &info) || !info.dli_fname || !realpath(info.dli_fname, self))
+        return false;
+    char *slash = strrchr(self, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
+    for (unsigned i = 0; i < array_len(places); i++) {
+        snprintf(path, sizeof path, "%s/%s", self, places[i]);
+        if (realpath(path, out) && is_program(out))
+            return true;
+    }
+    return false;
+}
+
+/* NORNIC_KEEPER is the path of the helper, or "never". False: there is to be no keeper. */
+static bool name_helper(char out[PATH_MAX])
+{
+    const char *wanted = secure_getenv("NORNIC_KEEPER");
+    if (!wanted || !*wanted)
+        return find_helper(out);
+    snprintf(out, PATH_MAX, "%s", wanted);
+    return out[0] == '/' && is_program(out);
+}
+
+bool host_keeper_is_wanted(const char *port)
+{
+    char path[PATH_MAX];
+    struct host_port_name name;
+    return host_port_parse(port, &name, NULL) == 0 && name_helper(path);
+}
+
+/* --- starting it --- */
+
+struct job {
+    const char *path;
+    char *const *argv;
+    char *const *environment;
+    void *stack; /* of the second child */
+};
+
+UNCHECKED static int become_helper(void *arg)
+{
+    const struct job *job = arg;
+    long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+    for (int fd = 0; fd < 3 && null >= 0; fd++)
+        if (null != fd)
+            syscall(SYS_dup3, (int)null, fd, 0);
+    syscall(SYS_close_range, 3, ~0u, 0); /* an older kernel: the helper closes them */
+    syscall(SYS_setsid);
+    syscall(SYS_chdir, "/");
+    syscall(SYS_execve, job->path, job->argv, job->environment);
+    syscall(SYS_exit_group, 127);
+    return 127;
+}
+
+UNCHECKED static int make_helper(void *arg)
+{
+    const struct job *job = arg;
+    (void)clone(become_helper, (char *)job->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, arg);
+    syscall(SYS_exit_group, 0);
+    return 0;
+}
+
+/* Runs with all signals blocked: a handler of the program would run in the child, on the program's memory. The
+ * helper unblocks them. */
+static void run_job(struct job *job)
+{
+    sigset_t all, before;
+    char *stacks = mmap(NULL, (size_t)2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED)
+        return;
+    job->stack = stacks + STACK_BYTES;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int child = clone(make_helper, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, job);
+    while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stacks, (size_t)2 * STACK_BYTES);
+}
+
+/* The helper finds the same directory by these, and its libraries; what else is preloaded into the program, or
+ * configures nornic there, is not for the helper. */
+static void choose_environment(char *out[], unsigned room)
+{
+    static const char *const kept[] = {"NORNIC_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "LD_LIBRARY_PATH=",
+                                       "ASAN_OPTIONS=",       "UBSAN_OPTIONS=",   "TSAN_OPTIONS="};
+    unsigned count = 0;
+    for (char **at = environ; at && *at && count + 1 < room; at++)
+        for (unsigned i = 0; i < array_len(kept); i++)
+            if (strncmp(*at, kept[i], strlen(kept[i])) == 0 && count + 1 < room)
+                out[count++] = *at;
+    out[count] = NULL;
+}
+
+void host_keeper_start(void)
+{
+    char path[PATH_MAX], *environment[16];
+    static char name[] = "nornic", command[] = "keep";
+    char *argv[] = {name, command, NULL};
+    struct host_keeper_place place;
+    if (host_keeper_find_place(&place) != 0 || !name_helper(path))
+        return;
+    if (host_keeper_take_place(&place) == -EAGAIN)
+        return;
+    if (place.fd >= 0)
+        host_keeper_leave_place(&place);
+    choose_environment(environment, array_len(environment));
+    struct job job = {.path = path, .argv = argv, .environment = environment};
+    run_job(&job);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* renameat2() */
+#include "net/share/ledger.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#define PREFIX      "cm1-"
+#define NEW_PREFIX  "new-cm1-" /* before it is complete */
+#define NEW_SECONDS 60         /* then its maker has died */
+#define MAGIC       UINT64_C(0x31646c6374726e6e)
+
+/* The head, as the file has it. */
+struct first {
+    uint64_t magic;
+    struct net_ledger_head head;
+    uint64_t sum; /* of all before it */
+};
+
+/* A row, as the file has it. */
+struct row {
+    uint8_t contents[NET_LEDGER_ROW_BYTES];
+    uint32_t bytes; /* 0: nothing is owed */
+    uint32_t sum;   /* of all before it */
+};
+
+static_assert(sizeof(struct row) == 128 && sizeof(struct first) <= 2 * sizeof(struct row),
+              "rows begin behind");
+
+#define ROWS_AT (2 * sizeof(struct row))
+
+/* FNV-1a. */
+static uint64_t sum_of(const void *bytes, size_t count)
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++)
+        sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+static off_t row_at(uint32_t row)
+{
+    return (off_t)(ROWS_AT + row * sizeof(struct row));
+}
+
+static int lock(int fd, int how)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int err;
+    do
+        err = fcntl(fd, how, &whole) == 0 ? 0 : -errno;
+    while (err == -EINTR);
+    return err;
+}
+
+/* --- the owner --- */
+
+static void name_program(char name[16])
+{
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? 0 : read(fd, name, 15);
+    name[bytes > 0 ? bytes : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+static int write_head(int fd, const char *port, unsigned slot)
+{
+    struct first first;
+    memset(&first, 0, sizeof first); /* with the bytes between members */
+    first.magic = MAGIC;
+    first.head.pid = (uint32_t)getpid();
+    first.head.slot = slot;
+    snprintf(first.head.port, sizeof first.head.port, "%s", port);
+    name_program(first.head.name);
+    first.sum = sum_of(&first, offsetof(struct first, sum));
+    ssize_t put = pwrite(fd, &first, sizeof first, 0);
+    return put == sizeof first ? 0 : put < 0 ? -errno : -ENOSPC;
+}
+
+/* Locks and fills a file under a name of its own, and then gives it its name: a reader meets no ledger without
+ * its lock. */
+static int fill(int fd, const char *made, struct net_ledger *ledger, const char *port, unsigned slot)
+{
+    int err = lock(fd, F_SETLK);
+    if (!err)
+        err = write_head(fd, port, slot);
+    if (!err && renameat2(AT_FDCWD, made, AT_FDCWD, ledger->path, RENAME_NOREPLACE) != 0)
+        err = -errno;
+    return err;
+}
+
+int net_ledger_create(const char *port, unsigned slot, struct net_ledger *out)
+{
+    static atomic_uint made_count;
+    struct net_share_dir dir;
+    struct nornic_error why;
+    uint64_t id = 0;
+    char made[128];
+    *out = (struct net_ledger){.fd = -1, .pid = getpid()};
+    int err = strlen(port) < NET_LEDGER_PORT_BYTES ? net_share_dir_own(&dir, &why) : -ENAMETOOLONG;
+    if (!err)
+        err = net_share_namespace(&id);
+    if (err)
+        return err;
+    snprintf(out->path, sizeof out->path, "%s/" PREFIX "%" PRIx64 ".%02x.%x.%x", dir.path, id, slot,
+             (unsigned)out->pid, atomic_fetch_add(&made_count, 1));
+    snprintf(made, sizeof made, "%s/" NEW_PREFIX "XXXXXX", dir.path);
+    out->fd = mkostemp(made, O_CLOEXEC);
+    if (out->fd < 0)
+        return -errno;
+    err = fill(out->fd, made, out, port, slot);
+    if (!err)
+        return 0;
+    unlink(made);
+    close(out->fd);
+    out->fd = -1;
+    return err;
+}
+
+int net_ledger_write(struct net_ledger *ledger, uint32_t row, const void *contents, size_t bytes)
+{
+    struct row out;
+    assert(bytes <= sizeof out.contents && row < NET_LEDGER_ROWS_MAX);
+    memset(&out, 0, sizeof out);
+    if (contents) {
+        memcpy(out.contents, contents, bytes);
+        out.bytes = (uint32_t)bytes;
+    }
+    out.sum = (uint32_t)sum_of(&out, offsetof(struct row, sum));
+    ssize_t put = pwrite(ledger->fd, &out, sizeof out, row_at(row));
+    return put == sizeof out ? 0 : put < 0 ? -errno : -ENOSPC;
+}
+
+void net_ledger_close(struct net_ledger *ledger)
+{
+    if (ledger->fd < 0)
+        return;
+    if (ledger->pid == getpid())
+        unlink(ledger->path); /* before the lock ends */
+    close(ledger->fd);
+    ledger->fd = -1;
+}
+
+/* --- readers --- */
+
+/* Reads "NETNS.SLOT.PID.COUNT". */
+static bool parse_name(const char *name, uint64_t id, unsigned *slot)
+{
+    char prefix[48];
+    char *end;
+    int len = snprintf(prefix, sizeof prefix, PREFIX "%" PRIx64 ".", id);
+    if (strncmp(name, prefix, (size_t)len) != 0 ||
+        strspn(name + len, "0123456789abcdef.") != strlen(name + len))
+        return false;
+    *slot = (unsigned)strtoul(name + len, &end, 16);
+    return *end == '.' && *slot <= NET_LEDGER_NO_SLOT;
+}
+
+/* A maker that was killed leaves a file without its name. */
+static void sweep_new(const struct net_share_dir *dir, const char *name)
+{
+    char path[sizeof dir->path + NAME_MAX + 2];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", dir->path, name);
+    if (lstat(path, &st) == 0 && st.st_uid == geteuid() && time(NULL) - st.st_mtime > NEW_SECONDS)
+        unlink(path);
+}
+
+void net_ledger_list(const struct net_share_dir *dir,
+                     void (*visit)(void *ctx, const char *name, unsigned slot), void *ctx)
+{
+    uint64_t id = 0;
+    unsigned slot;
+    DIR *list = net_share_namespace(&id) == 0 ? opendir(dir->path) : NULL;
+    for (const struct dirent *entry; list && (entry = readdir(list));) {
+        if (parse_name(entry->d_name, id, &slot))
+            visit(ctx, entry->d_name, slot);
+        else if (strncmp(entry->d_name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0)
+            sweep_new(dir, entry->d_name);
+    }
+    if (list)
+        closedir(list);
+}
+
+int net_ledger_open(const struct net_share_dir *dir, const char *name, struct net_ledger *out)
+{
+    struct stat st;
+    *out = (struct net_ledger){.pid = getpid()};
+    int len = snprintf(out->path, sizeof out->path, "%s/%s", dir->path, name);
+    out->fd =
+        len < (int)sizeof out->path ? open(out->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    if (out->fd < 0)
+        return -ENOENT;
+    if (fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid())
+        return 0;
+    close(out->fd);
+    out->fd = -1;
+    return -ENOENT;
+}
+
+bool net_ledger_wait(struct net_ledger *ledger)
+{
+    struct stat st;
+    if (lock(ledger->fd, F_SETLKW) == 0 && fstat(ledger->fd, &st) == 0 && st.st_nlink > 0)
+        return true;
+    close(ledger->fd);
+    ledger->fd = -1;
+    return false;
+}
+
+bool net_ledger_read_head(const struct net_ledger *ledger, struct net_ledger_head *out)
+{
+    struct first first;
+    if (pread(ledger->fd, &first, sizeof first, 0) != sizeof first || first.magic != MAGIC ||
+        first.sum != sum_of(&first, offsetof(struct first, sum)) || first.head.slot > NET_LEDGER_NO_SLOT)
+        return false;
+    *out = first.head;
+    out->port[sizeof out->port - 1] = out->name[sizeof out->name - 1] = '\0';
+    return true;
+}
+
+bool net_ledger_read(const struct net_ledger *ledger, uint32_t *row, void *contents, size_t bytes,
+                     unsigned *bad)
+{
+    struct row in;
+    while (*row < NET_LEDGER_ROWS_MAX && pread(ledger->fd, &in, sizeof in, row_at((*row)++)) == sizeof in) {
+        if (in.bytes == 0)
+            continue;
+        if (in.bytes == bytes && in.sum == (uint32_t)sum_of(&in, offsetof(struct row, sum))) {
+            memcpy(contents, in.contents, bytes);
+            return true;
+        }
+        (*bad)++;
+    }
+    return false;
+}

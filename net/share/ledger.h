@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a device of a process owes to peers, in a file that outlives the process: rows of bytes, one for each
+ * connection. A reader of a dead process's ledger ends what stands there (host/keeper/).
+ *
+ * A ledger is in the directory of its user alone (net/share/dir.h), never in a common one: its rows name
+ * connections that the reader acts upon. Its name is "cm1-NETNS.SLOT.PID.COUNT", all in hexadecimal. SLOT is the
+ * lease of the device's numbers (net/share/table.h), and nobody leases that slot while the file is there.
+ *
+ * The owner has a lock on the file as long as it lives: one of fcntl(2) that belongs to a process, not to an
+ * open file. A child of fork() does not inherit it, exec() ends it (O_CLOEXEC), and so does each death. A lock
+ * of an open file (F_OFD_SETLK) would live on in children; a pidfd would not tell of exec(). Internal to
+ * net/ and host/. */
+#ifndef NORNIC_NET_SHARE_LEDGER_H
+#define NORNIC_NET_SHARE_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "net/share/dir.h"
+#include "net/share/table.h"
+
+#define NET_LEDGER_PORT_BYTES 128
+#define NET_LEDGER_ROW_BYTES  120 /* of a row's contents at the most */
+#define NET_LEDGER_ROWS_MAX   65536
+#define NET_LEDGER_NO_SLOT    NET_SHARE_SLOTS
+
+struct net_ledger {
+    int fd;    /* -1: none */
+    pid_t pid; /* the owner: a child of it has no ledger */
+    char path[128];
+};
+
+/* What the file says of its device. */
+struct net_ledger_head {
+    uint32_t pid;                     /* as its own namespace counts; for people */
+    uint32_t slot;                    /* NET_LEDGER_NO_SLOT: none */
+    char port[NET_LEDGER_PORT_BYTES]; /* the name of the device's port */
+    char name[16];                    /* of the program; for people */
+};
+
+/* Makes a ledger for a device of `port` that has leased `slot`, locked. 0 or -errno. */
+int net_ledger_create(const char *port, unsigned slot, struct net_ledger *out);
+/* Writes a row, `bytes` of contents; NULL: nothing is owed there. 0 or -errno. */
+int net_ledger_write(struct net_ledger *ledger, uint32_t row, const void *contents, size_t bytes);
+/* Removes the file. Closed already, or the parent's: no effect. */
+void net_ledger_close(struct net_ledger *ledger);
+
+/* --- for readers --- */
+
+/* Calls `visit` for each ledger of the caller's network namespace in `dir`. */
+void net_ledger_list(const struct net_share_dir *dir,
+                     void (*visit)(void *ctx, const char *name, unsigned slot), void *ctx);
+/* Opens one by its name. 0; -ENOENT: it is gone, or of no owner that this user may read; or another -errno. */
+int net_ledger_open(const struct net_share_dir *dir, const char *name, struct net_ledger *out);
+/* Waits until the owner has died or closed it. True: it has died, and the ledger is the caller's, which removes
+ * it by net_ledger_close(). False: there is nothing to read, and the ledger is closed. */
+bool net_ledger_wait(struct net_ledger *ledger);
+/* Reads the head. False: it is none, or of another version. */
+bool net_ledger_read_head(const struct net_ledger *ledger, struct net_ledger_head *out);
+/* Reads rows from `*row` on, until one has contents of `bytes`; then `*row` is the next. `bad` grows by the rows
+ * that are not sound. False: there are no more. */
+bool net_ledger_read(const struct net_ledger *ledger, uint32_t *row, void *contents, size_t bytes,
+                     unsigned *bad);
+
+#endif
