@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "host/keeper/keeper.h"
 #include "net/share/ledger.h"
+#include "net/share/share.h"
 
 #define GRACE_MS    300 /* without a ledger, for programs that start one after the other */
 #define LOOK_MS     500 /* where the kernel tells of no new files */
@@ -187,6 +188,7 @@ int host_keeper_run(struct nornic_error *why)
         if (err)
             break;
         serve(&keeper);
+        net_share_tidy(&keeper.place.dir);
         host_keeper_leave_place(&keeper.place);
         is_needed = false;
         net_ledger_list(&keeper.place.dir, note_any, &is_needed);

@@ -25,6 +25,12 @@ bool net_share_bury(struct net_share_table *table, unsigned own_slot)
     return is_any;
 }
 
+void net_share_tidy(const struct net_share_dir *dir)
+{
+    const struct net_share_table none = {.path = "/"};
+    net_share_sweep(dir, &none);
+}
+
 void net_share_sweep(const struct net_share_dir *dir, const struct net_share_table *own)
 {
     const char *own_name = strrchr(own->path, '/') + 1;
