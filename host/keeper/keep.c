@@ -19,7 +19,7 @@
 
 #define GRACE_MS    300 /* without a ledger, for programs that start one after the other */
 #define LOOK_MS     500 /* where the kernel tells of no new files */
-#define STACK_BYTES (256u * 1024u)
+#define STACK_BYTES (512u * 1024u)
 
 struct watch {
     struct watch *next;
@@ -188,6 +188,7 @@ int host_keeper_run(struct nornic_error *why)
         if (err)
             break;
         serve(&keeper);
+        host_keeper_sweep(&keeper.place);
         net_share_tidy(&keeper.place.dir);
         host_keeper_leave_place(&keeper.place);
         is_needed = false;

@@ -46,6 +46,9 @@ int host_keeper_find_place(struct host_keeper_place *out);
 int host_keeper_take_place(struct host_keeper_place *place);
 void host_keeper_leave_place(struct host_keeper_place *place);
 
+/* Removes what keepers and dead processes of other network namespaces have left, where no keeper is. */
+void host_keeper_sweep(const struct host_keeper_place *place);
+
 /* Ends the connections in a ledger of a dead process, and removes the ledger. Takes 1.5 s at the most. */
 struct net_ledger;
 void host_keeper_bury(struct net_ledger *ledger);

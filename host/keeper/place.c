@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The place of the keeper. A process makes its ledger and then looks for the keeper; the keeper removes its file
  * and then looks for ledgers. So one of them sees the other. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "host/keeper/keeper.h"
-#include "net/share/table.h"
+#include "net/share/ledger.h"
 
-#define TRIES 16
+#define PREFIX "keeper-"
+#define TRIES  16
 
 int host_keeper_find_place(struct host_keeper_place *out)
 {
@@ -21,7 +26,7 @@ int host_keeper_find_place(struct host_keeper_place *out)
     int err = net_share_dir_own(&out->dir, &why);
     if (!err)
         err = net_share_namespace(&id);
-    snprintf(out->path, sizeof out->path, "%s/keeper-%" PRIx64, out->dir.path, id);
+    snprintf(out->path, sizeof out->path, "%s/" PREFIX "%" PRIx64, out->dir.path, id);
     return err;
 }
 
@@ -56,4 +61,49 @@ void host_keeper_leave_place(struct host_keeper_place *place)
     unlink(place->path);
     close(place->fd);
     place->fd = -1;
+}
+
+/* --- what is left where no keeper may come any more --- */
+
+/* Returns whether a process has the lock of a file, without taking it: a process that looks for its keeper is
+ * not to meet a sweeper there. A file that cannot be read has its holder. */
+static bool is_held(const struct net_share_dir *dir, const char *name)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[sizeof dir->path + NAME_MAX + 2];
+    snprintf(path, sizeof path, "%s/%s", dir->path, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno != ENOENT;
+    bool is_held = fcntl(fd, F_GETLK, &whole) != 0 || whole.l_type != F_UNLCK;
+    close(fd);
+    return is_held;
+}
+
+/* Returns whether nobody will ask for a file of another network namespace: it is a ledger of a dead process
+ * without a keeper, or a keeper's place without a keeper. */
+static bool is_forgotten(const struct net_share_dir *dir, const char *name, const char *own)
+{
+    char place[sizeof PREFIX + 16];
+    bool is_ledger = strncmp(name, NET_LEDGER_PREFIX, strlen(NET_LEDGER_PREFIX)) == 0;
+    if (!is_ledger && strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    const char *id = strchr(name, '-') + 1;
+    int len = snprintf(place, sizeof place, PREFIX "%.*s", (int)min_u32(strcspn(id, "."), 16), id);
+    return len > 0 && strcmp(place, own) != 0 && !is_held(dir, place) && !is_held(dir, name);
+}
+
+void host_keeper_sweep(const struct host_keeper_place *place)
+{
+    const char *own = strrchr(place->path, '/') + 1;
+    char path[sizeof place->dir.path + NAME_MAX + 2];
+    DIR *list = opendir(place->dir.path);
+    for (const struct dirent *entry; list && (entry = readdir(list));) {
+        if (!is_forgotten(&place->dir, entry->d_name, own))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", place->dir.path, entry->d_name);
+        unlink(path);
+    }
+    if (list)
+        closedir(list);
 }

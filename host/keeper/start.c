@@ -9,16 +9,18 @@
  * - Between the two the memory is shared, as with posix_spawn(): no page is copied, no handler of
  *   pthread_atfork() runs, and the program's thread rests meanwhile. So what runs there calls the kernel alone. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,42 +46,71 @@ static const char *const places[] = {"../nornic", "../../bin/nornic", "../../../
 
 static bool is_program(const char *path)
 {
-    return access(path, X_OK) == 0;
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Finds the file that this code is mapped from, by its absolute name: dladdr() has the name by which the file was
+ * opened, and the program may be in another directory by now. */
+static bool find_self(char out[PATH_MAX])
+{
+    const uintptr_t here = (uintptr_t)find_self;
+    char line[PATH_MAX + 128];
+    bool is_found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !is_found && fgets(line, sizeof line, maps)) {
+        uintptr_t from = 0, to = 0;
+        const char *path = strchr(line, '/');
+        is_found =
+            path && sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 && here >= from && here < to;
+        if (is_found)
+            snprintf(out, PATH_MAX, "%.*s", (int)strcspn(path, "\n"), path);
+    }
+    if (maps)
+        fclose(maps);
+    return is_found;
 }
 
 static bool find_helper(char out[PATH_MAX])
 {
-    Dl_info info;
     char self[PATH_MAX], path[PATH_MAX + 32];
-    if (!dladdr((void *)(uintptr_t)find_helper, &info) || !info.dli_fname || !realpath(info.dli_fname, self))
+    if (!find_self(self))
         return false;
-    char *slash = strrchr(self, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
+    *strrchr(self, '/') = '\0';
     for (unsigned i = 0; i < array_len(places); i++) {
         snprintf(path, sizeof path, "%s/%s", self, places[i]);
-        if (realpath(path, out) && is_program(out))
+        if (is_program(path) && realpath(path, out))
             return true;
     }
     return false;
 }
 
-/* NORNIC_KEEPER is the path of the helper, or "never". False: there is to be no keeper. */
-static bool name_helper(char out[PATH_MAX])
+/* The helper of this process, found once; "": there is to be no keeper. */
+static char helper[PATH_MAX];
+
+/* NORNIC_KEEPER is the path of the helper, or "never". */
+static void choose_helper(void)
 {
     const char *wanted = secure_getenv("NORNIC_KEEPER");
-    if (!wanted || !*wanted)
-        return find_helper(out);
-    snprintf(out, PATH_MAX, "%s", wanted);
-    return out[0] == '/' && is_program(out);
+    if (!wanted || !*wanted) {
+        if (!find_helper(helper))
+            helper[0] = '\0';
+    } else if (wanted[0] == '/' && strlen(wanted) < sizeof helper && is_program(wanted)) {
+        memcpy(helper, wanted, strlen(wanted) + 1);
+    }
+}
+
+static const char *get_helper(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose_helper);
+    return helper[0] ? helper : NULL;
 }
 
 bool host_keeper_is_wanted(const char *port)
 {
-    char path[PATH_MAX];
     struct host_port_name name;
-    return host_port_parse(port, &name, NULL) == 0 && name_helper(path);
+    return host_port_parse(port, &name, NULL) == 0 && get_helper();
 }
 
 /* --- starting it --- */
@@ -149,17 +180,17 @@ static void choose_environment(char *out[], unsigned room)
 
 void host_keeper_start(void)
 {
-    char path[PATH_MAX], *environment[16];
+    char *environment[16];
     static char name[] = "nornic", command[] = "keep";
     char *argv[] = {name, command, NULL};
     struct host_keeper_place place;
-    if (host_keeper_find_place(&place) != 0 || !name_helper(path))
+    if (!get_helper() || host_keeper_find_place(&place) != 0)
         return;
     if (host_keeper_take_place(&place) == -EAGAIN)
         return;
     if (place.fd >= 0)
         host_keeper_leave_place(&place);
     choose_environment(environment, array_len(environment));
-    struct job job = {.path = path, .argv = argv, .environment = environment};
+    struct job job = {.path = get_helper(), .argv = argv, .environment = environment};
     run_job(&job);
 }

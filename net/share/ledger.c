@@ -17,9 +17,8 @@
 
 #include "base/base.h"
 
-#define PREFIX      "cm1-"
-#define NEW_PREFIX  "new-cm1-" /* before it is complete */
-#define NEW_SECONDS 60         /* then its maker has died */
+#define NEW_PREFIX  "new-" NET_LEDGER_PREFIX /* before it is complete */
+#define NEW_SECONDS 60                       /* then its maker has died */
 #define MAGIC       UINT64_C(0x31646c6374726e6e)
 
 /* The head, as the file has it. */
@@ -116,8 +115,8 @@ int net_ledger_create(const char *port, unsigned slot, struct net_ledger *out)
         err = net_share_namespace(&id);
     if (err)
         return err;
-    snprintf(out->path, sizeof out->path, "%s/" PREFIX "%" PRIx64 ".%02x.%x.%x", dir.path, id, slot,
-             (unsigned)out->pid, atomic_fetch_add(&made_count, 1));
+    snprintf(out->path, sizeof out->path, "%s/" NET_LEDGER_PREFIX "%" PRIx64 ".%02x.%x.%x", dir.path, id,
+             slot, (unsigned)out->pid, atomic_fetch_add(&made_count, 1));
     snprintf(made, sizeof made, "%s/" NEW_PREFIX "XXXXXX", dir.path);
     out->fd = mkostemp(made, O_CLOEXEC);
     if (out->fd < 0)
@@ -162,7 +161,7 @@ static bool parse_name(const char *name, uint64_t id, unsigned *slot)
 {
     char prefix[48];
     char *end;
-    int len = snprintf(prefix, sizeof prefix, PREFIX "%" PRIx64 ".", id);
+    int len = snprintf(prefix, sizeof prefix, NET_LEDGER_PREFIX "%" PRIx64 ".", id);
     if (strncmp(name, prefix, (size_t)len) != 0 ||
         strspn(name + len, "0123456789abcdef.") != strlen(name + len))
         return false;

@@ -21,6 +21,7 @@
 #include "net/share/dir.h"
 #include "net/share/table.h"
 
+#define NET_LEDGER_PREFIX     "cm1-"
 #define NET_LEDGER_PORT_BYTES 128
 #define NET_LEDGER_ROW_BYTES  120 /* of a row's contents at the most */
 #define NET_LEDGER_ROWS_MAX   65536
