@@ -25,7 +25,7 @@ _nornic() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
-        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports stat run'
+        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports stat run keep'
         return
     fi
     if [[ $command == smc ]]; then
@@ -357,6 +357,10 @@ _nornic() {
     "run "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --port --capture --files --trace --stat --faults --loss --duplicate --reorder --corrupt --ecn --seed --smc --service --ueid --peers --help'
+        fi ;;
+    "keep "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --help'
         fi ;;
     esac
 }

@@ -19,6 +19,7 @@ complete -c nornic -n __fish_use_subcommand -a perf -d 'measure bandwidth or lat
 complete -c nornic -n __fish_use_subcommand -a ports -d 'list the ports that this machine and user can use'
 complete -c nornic -n __fish_use_subcommand -a stat -d 'show the processes that share addresses or use libibverbs'
 complete -c nornic -n __fish_use_subcommand -a run -d 'run a program for libibverbs and librdmacm'
+complete -c nornic -n __fish_use_subcommand -a keep -d 'disconnect for programs that have died'
 complete -c nornic -n '__fish_seen_subcommand_from demo' -l act -x -d 'only that act'
 complete -c nornic -n '__fish_seen_subcommand_from demo' -l file-size -x -d 'of the file of the second act'
 complete -c nornic -n '__fish_seen_subcommand_from demo' -l loss -x -d 'thrown away in the second pass'
@@ -376,3 +377,4 @@ complete -c nornic -n '__fish_seen_subcommand_from run' -l service -r -F -d 'the
 complete -c nornic -n '__fish_seen_subcommand_from run' -l ueid -x -d 'enterprise id'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l peers -x -d 'peers with whom SMC-R is spoken without asking by the TCP option'
 complete -c nornic -n '__fish_seen_subcommand_from run' -l help -s h -d 'this text'
+complete -c nornic -n '__fish_seen_subcommand_from keep' -l help -s h -d 'this text'

@@ -118,7 +118,7 @@ static bool is_sending(const struct host_dev_client *client)
 
 static void on_said(struct host_dev_client *client)
 {
-    host_cm_close_notes(cm_of(client));
+    host_cm_notes_close(&cm_of(client)->notes);
 }
 
 static const struct host_dev_client_ops client_ops = {
@@ -146,7 +146,7 @@ static int create_engine(struct host_cm *cm)
     config.port_mtu_bytes = cm->dev->port->limits.mtu_bytes;
     host_cm_share(cm, &config);
     if (!cm->config.is_keeper)
-        host_cm_take_notes(cm, &config);
+        host_cm_notes_take(&cm->notes, cm->dev->port, &config);
     return roce_cm_create(cm->dev->engine, &config, &cm->engine);
 }
 
@@ -205,7 +205,7 @@ int host_cm_close(struct host_cm *cm)
         return err;
     /* No event waits: each names an id, and no id is left. */
     host_ack_queue_deinit(&cm->events);
-    host_cm_close_notes(cm);
+    host_cm_notes_close(&cm->notes);
     host_cm_share_deinit(cm);
     free(cm->spare);
     free(cm->spare_id);

@@ -93,12 +93,6 @@ int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *grou
                            struct nornic_error *why);
 int host_cm_leave_multicast(struct host_cm_id *id, const struct nornic_addr *group);
 
-/* Ends connections that a dead process left, `count` of them, from the GIDs of this device (roce_cm_bury()).
- * Returns how many are on their way to an end; the others have no GID here. */
-unsigned host_cm_bury(struct host_cm *cm, const struct roce_cm_connection *connections, unsigned count);
-/* Returns whether a DREQ waits for its DREP, or a message has not left yet. */
-bool host_cm_is_burying(struct host_cm *cm);
-
 /* --- events --- */
 
 struct host_cm_event {

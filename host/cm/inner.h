@@ -5,10 +5,10 @@
 
 #include "host/event/ack_queue.h"
 #include "host/cm/cm.h"
+#include "host/cm/note.h"
 #include "host/dev/dev.h"
 #include "host/dev/sources.h"
 #include "net/kernel/kernel.h"
-#include "net/share/ledger.h"
 
 /* An event, from when it is raised until it is acknowledged. */
 struct host_cm_record {
@@ -55,14 +55,6 @@ struct host_cm_id {
 
     struct host_ack_subject
         subject; /* under the lock of `cm->events`; of a request: held until that is taken */
-};
-
-/* What the CM owes to peers, for whoever ends it after the death of the process: note.c. */
-struct host_cm_notes {
-    enum { HOST_CM_NOTES_UNTRIED, HOST_CM_NOTES_OPEN, HOST_CM_NOTES_CLOSED } state;
-    struct net_ledger ledger;
-    uint32_t *free_rows; /* `free_count` of `row_count`, which have been written */
-    uint32_t free_count, row_count;
 };
 
 #define HOST_CM_QP_BUCKETS 256
@@ -135,13 +127,6 @@ void host_cm_release(struct host_cm *cm, uint64_t service_id);
 /* What the CM's engine needs to know of them. */
 void host_cm_share(struct host_cm *cm, struct roce_cm_config *config);
 void host_cm_share_deinit(struct host_cm *cm);
-
-/* --- notes for a time after the process: note.c; under the device's lock --- */
-
-/* What the CM's engine needs to take them. */
-void host_cm_take_notes(struct host_cm *cm, struct roce_cm_config *config);
-/* Nothing is owed any more, or the CM goes: removes the notes. */
-void host_cm_close_notes(struct host_cm *cm);
 
 /* --- addresses: cm_resolve.c --- */
 

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notes of what the CM owes to its peers, in the ledger of the device (net/share/ledger.h). The keeper reads it
- * when the process has died (host/keeper/keeper.h). A CM without connections has no ledger, and a process
- * without a ledger no keeper. */
+#include "host/cm/note.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "host/cm/inner.h"
-#include "host/dev/dev.h"
 #include "host/keeper/keeper.h"
 #include "net/share/share.h"
 
 static_assert(sizeof(struct roce_cm_connection) <= NET_LEDGER_ROW_BYTES, "a connection fits a row");
 
 /* A failed call ends it for good: the peers of this device are left to their timers, as without a keeper. */
-static bool open_notes(struct host_cm *cm)
+static bool open_notes(struct host_cm_notes *notes)
 {
-    struct host_cm_notes *notes = &cm->notes;
-    const struct net_share *lease = net_port_lease(cm->dev->port);
+    const struct net_share *lease = net_port_lease(notes->port);
     unsigned slot = lease ? net_share_id_prefix(lease) : NET_LEDGER_NO_SLOT;
     notes->state = HOST_CM_NOTES_CLOSED;
-    if (!host_keeper_is_wanted(cm->dev->port->name) ||
-        net_ledger_create(cm->dev->port->name, slot, &notes->ledger) != 0)
+    if (!host_keeper_is_wanted(notes->port->name) ||
+        net_ledger_create(notes->port->name, slot, &notes->ledger) != 0)
         return false;
     notes->state = HOST_CM_NOTES_OPEN;
     return true;
@@ -49,9 +44,8 @@ static void release_row(struct host_cm_notes *notes, uint32_t row)
 /* roce_cm_config.note; the handle is the row and 1. */
 static void note(void *ctx, const struct roce_cm_connection *connection, uint32_t *handle)
 {
-    struct host_cm *cm = ctx;
-    struct host_cm_notes *notes = &cm->notes;
-    if (notes->state == HOST_CM_NOTES_UNTRIED && !open_notes(cm))
+    struct host_cm_notes *notes = ctx;
+    if (notes->state == HOST_CM_NOTES_UNTRIED && !open_notes(notes))
         return;
     if (notes->state == HOST_CM_NOTES_CLOSED || notes->ledger.pid != getpid())
         return;
@@ -67,45 +61,19 @@ static void note(void *ctx, const struct roce_cm_connection *connection, uint32_
         host_keeper_start();
 }
 
-void host_cm_take_notes(struct host_cm *cm, struct roce_cm_config *config)
+void host_cm_notes_take(struct host_cm_notes *notes, struct net_port *port, struct roce_cm_config *config)
 {
+    notes->port = port;
     config->note = note;
-    config->note_ctx = cm;
+    config->note_ctx = notes;
 }
 
-void host_cm_close_notes(struct host_cm *cm)
+void host_cm_notes_close(struct host_cm_notes *notes)
 {
-    struct host_cm_notes *notes = &cm->notes;
     if (notes->state == HOST_CM_NOTES_OPEN)
         net_ledger_close(&notes->ledger);
     notes->state = HOST_CM_NOTES_CLOSED;
     free(notes->free_rows);
     notes->free_rows = NULL;
     notes->free_count = notes->row_count = 0;
-}
-
-/* --- the other side: connections of the dead --- */
-
-unsigned host_cm_bury(struct host_cm *cm, const struct roce_cm_connection *connections, unsigned count)
-{
-    unsigned begun = 0;
-    host_dev_lock(cm->dev);
-    for (unsigned i = 0; i < count; i++) {
-        struct roce_cm_connection c = connections[i];
-        int gid = host_cm_find_gid(cm, &c.local);
-        if (gid < 0)
-            continue;
-        c.path.av.sgid_index = (uint8_t)gid;
-        begun += roce_cm_bury(cm->engine, &c, host_now_ns()) == 0;
-    }
-    host_dev_unlock(cm->dev);
-    return begun;
-}
-
-bool host_cm_is_burying(struct host_cm *cm)
-{
-    host_dev_lock(cm->dev);
-    bool is_burying = roce_cm_is_sending(cm->engine) || roce_cm_count_ending(cm->engine) > 0;
-    host_dev_unlock(cm->dev);
-    return is_burying;
 }

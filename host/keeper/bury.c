@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends what a dead process left: opens a device where that process had one, with the numbers that were its own,
- * so that answers come here, and lets a CM send the DREQs. */
+/* Ends the connections of a dead process. A device on the port of that process, with the numbers of that
+ * process, gets the answers. Its CM sends the DREQs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/notice.h"
-#include "host/cm/cm.h"
+#include "host/cm/bury.h"
 #include "host/keeper/keeper.h"
 #include "net/share/ledger.h"
 
@@ -46,9 +46,9 @@ static int open_port(const char *port, uint32_t first_qpn, struct host_dev **out
     return host_dev_open(&config, out, NULL);
 }
 
-/* By the name and numbers of the dead one; where a child still has these, by others: the peers get their DREQs
- * all the same, and only the DREPs go astray. A packet port does for an xdp port; and a udp port for both, where
- * the keeper has no privilege. */
+/* Opens a device by the name and the numbers of the dead process. A child of that process may still have
+ * the numbers; then others do: the DREQs arrive, and only the DREPs go astray. A packet port serves for
+ * an xdp port, and a udp port for both if the keeper lacks the privilege. */
 static int open_device(const struct estate *estate, struct host_dev **out)
 {
     const struct net_ledger_head *head = &estate->head;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keeper's life: a thread for each ledger waits for its owner's end, and ends what is left. The main thread
- * looks for new ledgers, and ends the keeper when there has been none for a while. */
+/* The threads of the keeper. A thread for each ledger waits for the end of the owner, and ends the
+ * connections. The main thread looks for new ledgers, and ends the keeper when there has been none for a
+ * while. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,8 +18,8 @@
 #include "net/share/ledger.h"
 #include "net/share/share.h"
 
-#define GRACE_MS    300 /* without a ledger, for programs that start one after the other */
-#define LOOK_MS     500 /* where the kernel tells of no new files */
+#define GRACE_MS    300 /* without a ledger: programs may start one after the other */
+#define LOOK_MS     500 /* without inotify */
 #define STACK_BYTES (512u * 1024u)
 
 struct watch {
@@ -150,7 +151,7 @@ static void note_any(void *ctx, const char *name, unsigned slot)
     *(bool *)ctx = true;
 }
 
-/* Signals that end a group of processes, or a service, are not for the keeper: it ends after these. */
+/* Ignores the signals that end a group of processes, or a service: the keeper ends after these. */
 static void ignore_signals(void)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keeper ends the connections of processes that have died. A kernel's CM does that for the processes on a
- * kernel's devices. A process of nornic carries its CM with it, so another process has to: the keeper, of which
- * a user has one in a network namespace. It is `nornic keep`, a program beside the libraries, and lives while
- * there are ledgers (net/share/ledger.h).
+/* The keeper ends the connections of processes that have died. A kernel's CM does so for the processes
+ * on a kernel's devices. A process of nornic carries its own CM, so another process has to send its last
+ * messages. A user has one keeper in a network namespace. It is `nornic keep`, a program beside the
+ * libraries, and lives while there are ledgers (net/share/ledger.h).
  *
- * Why not a neighbour, which learns of deaths anyhow (net/share/news.c)? A process that dies alone on its host
- * has none, and a neighbour is a program of others: it may be stopped, busy or about to end. With a keeper there
- * is one way for all cases, and only the keeper sends in the name of others.
+ * Why not a neighbour, which learns of deaths anyhow (net/share/news.c)? A process that dies alone on
+ * its host has none. A neighbour is a program of others: it may be stopped, busy or about to end. With a
+ * keeper there is one way for all cases.
  *
- * Why a program, and no child of fork()? A child would share the memory of a program, its huge pages and what
- * else it holds, for as long as it lives, and a fork of a process with threads leaves locks behind that nobody
- * releases. Why one for a user, and not one for a process? Hundreds of ranks of a job would be hundreds more.
+ * Why a program, and not a child of fork()? A child would hold the memory of a program, its huge pages
+ * among it, for as long as it lives. A fork of a process with threads also leaves locks without a
+ * holder. Why one keeper for a user? Hundreds of ranks of a job would have hundreds of keepers.
  *
- * How does it learn of a death? By the lock on the ledger, for which a thread waits: it ends with a death of any
- * kind, with exec(), and with an orderly close, and whose file is gone then owes nothing. A pidfd tells of no
- * exec(), and shows no process of another PID namespace. Internal to host/. */
+ * How does it learn of a death? A thread waits for the lock of each ledger. The lock ends with a death
+ * of any kind, with exec() and with an orderly close. An orderly close removes the file first, and then
+ * nothing is owed. A pidfd does not tell of exec(), and shows no process of another PID namespace.
+ * Internal to host/ and cli/keep/. */
 #ifndef NORNIC_HOST_KEEPER_KEEPER_H
 #define NORNIC_HOST_KEEPER_KEEPER_H
 
@@ -46,7 +47,7 @@ int host_keeper_find_place(struct host_keeper_place *out);
 int host_keeper_take_place(struct host_keeper_place *place);
 void host_keeper_leave_place(struct host_keeper_place *place);
 
-/* Removes what keepers and dead processes of other network namespaces have left, where no keeper is. */
+/* Removes files of keepers and dead processes of other network namespaces that have no keeper. */
 void host_keeper_sweep(const struct host_keeper_place *place);
 
 /* Ends the connections in a ledger of a dead process, and removes the ledger. Takes 1.5 s at the most. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The place of the keeper. A process makes its ledger and then looks for the keeper; the keeper removes its file
- * and then looks for ledgers. So one of them sees the other. */
+/* The place of the keeper. A process makes its ledger and then looks for the keeper; the keeper removes
+ * its file and then looks for ledgers. So one of them sees the other. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,10 +63,10 @@ void host_keeper_leave_place(struct host_keeper_place *place)
     place->fd = -1;
 }
 
-/* --- what is left where no keeper may come any more --- */
+/* --- files of other network namespaces --- */
 
-/* Returns whether a process has the lock of a file, without taking it: a process that looks for its keeper is
- * not to meet a sweeper there. A file that cannot be read has its holder. */
+/* Returns whether a process has the lock of a file. Does not take it: a process that looks for its
+ * keeper would meet the sweeper there. A file that cannot be read counts as locked. */
 static bool is_held(const struct net_share_dir *dir, const char *name)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -80,8 +80,8 @@ static bool is_held(const struct net_share_dir *dir, const char *name)
     return is_held;
 }
 
-/* Returns whether nobody will ask for a file of another network namespace: it is a ledger of a dead process
- * without a keeper, or a keeper's place without a keeper. */
+/* Returns whether a file of another network namespace is forgotten: the ledger of a dead process, or the
+ * place of a keeper, and there is no keeper. */
 static bool is_forgotten(const struct net_share_dir *dir, const char *name, const char *own)
 {
     char place[sizeof PREFIX + 16];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Starts the keeper from a program of others, which notices nothing of it.
  *
- * - It is no child of the program, which may wait for all of its children: a first child makes it and ends. The
- *   first child ends without a signal (no SIGCHLD), and only a wait with __WCLONE sees it.
- * - It has none of the program's descriptors, since whoever reads the other end of a pipe waits for the last
- *   writer; no terminal, no directory that somebody may want to unmount, and a session of its own, so that
- *   signals to the program's group pass it by.
- * - Between the two the memory is shared, as with posix_spawn(): no page is copied, no handler of
- *   pthread_atfork() runs, and the program's thread rests meanwhile. So what runs there calls the kernel alone. */
+ * - The keeper is no child of the program, which may wait for all of its children. A first child makes
+ *   it and ends. The end of the first child sends no SIGCHLD, and only a wait with __WCLONE reports it.
+ * - The keeper has none of the program's descriptors: a reader of a pipe waits for the last writer. It
+ *   has no terminal and no directory of the program. Signals to the program's group do not reach its own
+ *   session.
+ * - Program and children share the memory until the exec, as with posix_spawn(). No page is copied, no
+ *   handler of pthread_atfork() runs, and the program's thread rests meanwhile. The children call the
+ *   kernel alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,13 +35,13 @@
 #endif
 
 #define STACK_BYTES 65536u
-/* What runs beside the program's own memory and threads has no checks of a sanitizer, which keep books of both. */
+/* A sanitizer keeps books of threads and stacks, and does not know the children. */
 #define UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* --- where the helper is --- */
+/* --- the place of the helper --- */
 
-/* From the folder of the library: a build's lib/, and libdir/nornic of an installation, also where libdir has an
- * architecture; or of a program that has the library in it. */
+/* From the folder of the library: a build's lib/, and libdir/nornic of an installation, also where
+ * libdir has an architecture; or of a program that has the library in it. */
 static const char *const places[] = {"../nornic", "../../bin/nornic", "../../../bin/nornic", "nornic",
                                      "../bin/nornic"};
 
@@ -50,8 +51,8 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Finds the file that this code is mapped from, by its absolute name: dladdr() has the name by which the file was
- * opened, and the program may be in another directory by now. */
+/* Finds the file that this code is mapped from, by its absolute name: dladdr() has the name by which the
+ * file was opened, and the program may be in another directory by now. */
 static bool find_self(char out[PATH_MAX])
 {
     const uintptr_t here = (uintptr_t)find_self;
@@ -145,8 +146,8 @@ UNCHECKED static int make_helper(void *arg)
     return 0;
 }
 
-/* Runs with all signals blocked: a handler of the program would run in the child, on the program's memory. The
- * helper unblocks them. */
+/* Runs with all signals blocked: a handler of the program would run in the child, on the program's
+ * memory. The helper unblocks them. */
 static void run_job(struct job *job)
 {
     sigset_t all, before;
@@ -164,8 +165,8 @@ static void run_job(struct job *job)
     munmap(stacks, (size_t)2 * STACK_BYTES);
 }
 
-/* The helper finds the same directory by these, and its libraries; what else is preloaded into the program, or
- * configures nornic there, is not for the helper. */
+/* Chooses the variables by which the helper finds the same directory, and its libraries. Others, such as
+ * LD_PRELOAD, are the program's own. */
 static void choose_environment(char *out[], unsigned room)
 {
     static const char *const kept[] = {"NORNIC_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "LD_LIBRARY_PATH=",

@@ -14,7 +14,8 @@
  *
  * NORNIC_RUNTIME_DIR may also name a common directory: root's, with the sticky bit, writable for several
  * users. Processes of these users then share addresses, and trust each other with them. Nothing but the table
- * of addresses and the sockets beside it is ever in a common directory. Internal to net/ and service/. */
+ * of addresses and the sockets beside it is ever in a common directory. Internal to net/, service/ and
+ * host/keeper/. */
 #ifndef NORNIC_NET_SHARE_DIR_H
 #define NORNIC_NET_SHARE_DIR_H
 

@@ -90,8 +90,8 @@ static int write_head(int fd, const char *port, unsigned slot)
     return put == sizeof first ? 0 : put < 0 ? -errno : -ENOSPC;
 }
 
-/* Locks and fills a file under a name of its own, and then gives it its name: a reader meets no ledger without
- * its lock. */
+/* Locks and fills a file under a name of its own, and then gives it its name: a reader meets no ledger
+ * without its lock. */
 static int fill(int fd, const char *made, struct net_ledger *ledger, const char *port, unsigned slot)
 {
     int err = lock(fd, F_SETLK);

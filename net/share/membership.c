@@ -77,7 +77,7 @@ static void mark_slot(void *ctx, const char *name, unsigned slot)
     ((bool *)ctx)[slot] = true;
 }
 
-/* Marks the slots whose numbers peers may still know from a process that has died (net/share/ledger.h). */
+/* Marks the slots that a ledger names: peers may still know the numbers of a dead process. */
 static void mark_owed(bool is_owed[NET_LEDGER_NO_SLOT + 1])
 {
     struct net_share_dir own;

@@ -33,8 +33,8 @@ int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_err
 /* Leaves every group, closing its sockets, and gives the slot back. */
 void net_share_close(struct net_share *share);
 
-/* Removes what the dead have left in a user's own directory: of this network namespace and of others, where
- * nobody may come any more. */
+/* Removes the tables without leases from a user's own directory, those of other network namespaces among
+ * them. */
 void net_share_tidy(const struct net_share_dir *dir);
 
 /* The lowest of the 65,536 queue pair numbers that are leased; and the upper 8 bits of the communication ids.

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 /* No peer holds an id of ours in TIMEWAIT for longer than this code says: 17 s. */
 #define DELAY_MAX 22

@@ -22,6 +22,7 @@ NORNIC_BEGIN_DECLS
 
 struct roce_cm;
 struct roce_cm_id;
+struct roce_cm_connection; /* roce/cm/estate.h */
 
 /* --- the connection manager --- */
 
@@ -37,19 +38,6 @@ struct roce_cm_path {
 struct roce_cm_wire {
     void (*send)(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns);
     void *ctx;
-};
-
-/* A connection as its end needs it: plain values, so that another process can end what a process left
- * (roce_cm_bury()). Bytes between members are zero. */
-struct roce_cm_connection {
-    struct roce_cm_path
-        path; /* to the peer; its sgid_index counts in the table of the device that filled it */
-    struct nornic_addr local; /* the GID that it leaves from */
-    uint64_t service_id;
-    uint64_t tid; /* of the exchange that the next message belongs to */
-    uint32_t comm_id, remote_comm_id;
-    uint32_t local_qpn, remote_qpn;
-    uint32_t state; /* enum roce_cm_state */
 };
 
 #define ROCE_CM_NO_SERVICE UINT64_MAX /* nobody listens to it: no port space has such an id */
@@ -76,8 +64,8 @@ struct roce_cm_config {
      * know it, nothing is said. NULL: this is the only one. */
     bool (*may_refuse)(void *ctx, uint64_t service_id);
     void *may_refuse_ctx;
-    /* Gets each change of a connection (`connection` borrowed), and NULL when nothing is owed to the peer any
-     * more. `handle` is the callee's, 0 at first, and stays with the connection. NULL: nobody takes notes. */
+    /* Gets each change of a connection (borrowed), and NULL when the peer waits for no message any more.
+     * `handle` is the callee's, 0 at first, and stays with the connection. NULL: nobody takes notes. */
     void (*note)(void *ctx, const struct roce_cm_connection *connection, uint32_t *handle);
     void *note_ctx;
 };
@@ -93,13 +81,6 @@ int roce_cm_destroy(struct roce_cm *cm);
 bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 /* When roce_cm_progress() is due next; NET_TIME_NONE: never. */
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
-
-/* Ends a connection that a process left when it died: the message that roce_cm_id_destroy() would have sent
- * there. A DREQ is repeated, 1 s in all, until the DREP comes. `connection`: borrowed; its sgid_index is one of
- * this device. 0; -EINVAL: the values are of no connection; -ENOSPC or -ENOMEM. */
-int roce_cm_bury(struct roce_cm *cm, const struct roce_cm_connection *connection, uint64_t now_ns);
-/* Returns how many DREQs wait for a DREP. */
-unsigned roce_cm_count_ending(const struct roce_cm *cm);
 
 /* The host of `peer` says that nobody there takes packets (ICMP port unreachable): what waits for an answer
  * from there without having been asked to wait (MRA) is given up after 100 ms, as it otherwise is after the

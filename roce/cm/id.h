@@ -104,7 +104,7 @@ struct roce_cm {
     struct roce_cm_table by_request;   /* peer's address, Request ID: SIDR_REQs of peers */
     struct roce_cm_table by_peer_qpn;  /* CA GUID, QPN: ROCE-CM-50 */
     struct roce_cm_table by_local_qpn; /* QPNs that are connected, or rest in TIMEWAIT */
-    struct roce_cm_table by_comm_id;   /* connections of dead processes; no buckets: there was none yet */
+    struct roce_cm_table by_comm_id;   /* of roce_cm_bury(); without buckets before that */
     struct roce_cm_event_slot *event_first, **event_last;
 };
 
@@ -227,8 +227,6 @@ roce_cm_handler roce_cm_rx_sidr_rep; /* sidr.c */
 
 /* --- steps: steps.c --- */
 
-/* All steps come by this one: it takes the note of what the id is now (roce_cm_config.note). */
-void roce_cm_set_state(struct roce_cm_id *id, enum roce_cm_state state);
 /* In `state` the id waits for an answer to what was sent, and sends it again `id->max_retries` times. */
 void roce_cm_await(struct roce_cm_id *id, enum roce_cm_state state, uint64_t now_ns);
 /* The connection never was, or is forgotten. An id that nobody owns is gone after this call. */
@@ -243,11 +241,6 @@ void roce_cm_to_established(struct roce_cm_id *id);
 void roce_cm_timer_fire(struct rdma_timer *timer, uint64_t now_ns);
 /* The peer has started anew with a QPN that this connection used: disconnects it (ROCE-CM-50). */
 void roce_cm_stale(struct roce_cm_id *id, uint64_t now_ns);
-
-/* --- notes and connections of the dead: estate.c --- */
-
-/* Tells the note taker what the id is now. */
-void roce_cm_note(struct roce_cm_id *id);
 
 /* --- QPs: qp.c --- */
 

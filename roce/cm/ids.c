@@ -2,6 +2,7 @@
 /* Ids: their numbers, who owns them, whom a message names. */
 #include "base/base.h"
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 #include <errno.h>
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 #define PORT_FIRST 32768 /* ports that are drawn */
 #define PORT_COUNT 28232

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 /* Response timeouts that a peer may choose for us, as codes: 34 ms to 17 s, so that it can make us neither
  * send without pause nor wait for hours. */

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 /* --- the side that is asked --- */
 

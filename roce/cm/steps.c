@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The steps between the states of an id that every exchange takes. */
 #include "roce/cm/id.h"
-
-void roce_cm_set_state(struct roce_cm_id *id, enum roce_cm_state state)
-{
-    id->state = state;
-    roce_cm_note(id);
-}
+#include "roce/cm/note.h"
 
 void roce_cm_await(struct roce_cm_id *id, enum roce_cm_state state, uint64_t now_ns)
 {

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "net/bytes.h"
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 /* --- no answer --- */
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A process that dies is disconnected (docs/deaths.md): its peers only wait for events (test/verbs/programs/killed.c),
-# and hear of its end within seconds, in whatever way it ends: SIGKILL, SIGTERM, _exit, a fault, exec, or with a child
-# that lives on. Client and server; alone on its host and beside others; 100 connections; rsockets; each kind of port; as
-# root and without privileges. Afterwards no process is left, and no file in the directory of the user.
+# A process that dies is disconnected (docs/deaths.md): its peers only wait for events, and hear of its end within
+# seconds (test/verbs/programs/killed.c). It ends by SIGKILL, SIGTERM, _exit, a fault or exec, or a child lives on.
+# Client and server; alone on its host and beside others; 100 connections; rsockets; each kind of port; as root and
+# without privileges. Afterwards no process is left, and no file in the directory of the user.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
@@ -26,7 +26,8 @@ server_port=udp:10.77.0.2 client_port=udp:10.77.0.1 as=(env)
 on_a() { begin "$1" "$ns_a" "$client_port" "${@:2}"; }
 on_b() { begin "$1" "$ns_b" "$server_port" "${@:2}"; }
 begin() {
-    ip netns exec "$2" "${as[@]}" "LD_LIBRARY_PATH=$build/lib" "NORNIC_PORT=$3" "$program" "${@:4}" >"$tmp/$1.out" 2>&1 &
+    ip netns exec "$2" "${as[@]}" "LD_LIBRARY_PATH=$build/lib" "NORNIC_PORT=$3" "$program" "${@:4}" \
+        >"$tmp/$1.out" 2>&1 &
     pid=$!
     e2e_pids+=("$pid")
 }

@@ -4,8 +4,8 @@
  *     killed ask ADDRESS COUNT HOW     connects COUNT ids, then does HOW
  *     killed rserve ADDRESS HOW        the same with one rsocket, which reads (read) or does not (full)
  *     killed rask ADDRESS HOW          connects an rsocket; sends a byte (read), or all that it takes (full)
- * HOW: wait (for as many ends), pause, _exit, segv, exec, fork (a child lives on, and the parent ends), children
- * (there are none to wait for, and pause).
+ * HOW: wait (for as many ends), pause, _exit, segv, exec, fork (a child lives on, and the parent ends),
+ * children (there are none to wait for, and pause).
  * It prints "ready" when all connections stand, and "ended" when all have ended. Exit status 0: "ended" was
  * printed. */
 #include <arpa/inet.h>

@@ -2,8 +2,8 @@
 # Sourced by run: one of two programs is killed (SIGKILL) while they speak. The other one is told so and ends by
 # itself, nothing of either is left, and two others begin at the same addresses. A line is: name | who is killed | when
 # it runs | server | client, @ is its address | what the other one says of it, a pattern. They would speak for longer
-# than anybody waits. Not here: who has sent nothing that is not answered, and waits for the other to speak
-# (ib_send_bw's server, rping), hears nothing of its end.
+# than anybody waits. Not here: a program without librdmacm that has sent nothing (ib_send_bw's server) hears nothing of
+# the end, as with an adapter. Programs of librdmacm: test/e2e/undertaker.sh.
 # shellcheck shell=bash
 begin killed
 

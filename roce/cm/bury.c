@@ -1,70 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notes of connections, and what a CM does with the notes that a dead process left. A kernel keeps the
- * connections of a process and sends their DREQs when it ends, however it ends. A process in userspace cannot
- * do that for itself: it says beforehand what it owes to whom (roce_cm_config.note), and another process pays
- * (roce_cm_bury()). */
+/* Ends connections of dead processes, as their notes have them (roce/cm/note.c). */
 #include <errno.h>
-#include <string.h>
 
 #include "base/base.h"
+#include "roce/cm/estate.h"
 #include "roce/cm/id.h"
+#include "roce/cm/note.h"
 
 #define DREQ_WAIT_NS (250 * NS_PER_MS)
 #define DREQ_RETRIES 3
 
-/* Returns whether the peer of a connection in this state waits for a word of ours. */
-static bool owes_word(enum roce_cm_state state)
-{
-    switch (state) {
-    case ROCE_CM_REQ_SENT_STATE:
-    case ROCE_CM_REQ_RCVD_STATE:
-    case ROCE_CM_MRA_REQ_SENT_STATE:
-    case ROCE_CM_MRA_REQ_RCVD_STATE:
-    case ROCE_CM_REP_SENT_STATE:
-    case ROCE_CM_REP_RCVD_STATE:
-    case ROCE_CM_MRA_REP_SENT_STATE:
-    case ROCE_CM_MRA_REP_RCVD_STATE:
-    case ROCE_CM_ESTABLISHED_STATE:
-    case ROCE_CM_DREQ_SENT_STATE:
-    case ROCE_CM_DREQ_RCVD_STATE:
-        return true;
-    case ROCE_CM_IDLE_STATE:
-    case ROCE_CM_LISTEN_STATE:
-    case ROCE_CM_TIMEWAIT_STATE:
-    case ROCE_CM_SIDR_REQ_SENT_STATE:
-    case ROCE_CM_SIDR_REQ_RCVD_STATE:
-    case ROCE_CM_SIDR_REP_SENT_STATE:
-        return false;
-    }
-    return false;
-}
-
-void roce_cm_note(struct roce_cm_id *id)
-{
-    const struct roce_cm_config *config = &id->cm->config;
-    struct roce_cm_connection c;
-    bool is_owed = owes_word(id->state);
-    if (!config->note || (!is_owed && id->note == 0))
-        return;
-    memset(&c, 0, sizeof c);
-    c.path.av = id->path.av;
-    c.path.remote_qpn = id->path.remote_qpn;
-    c.path.pkey_index = id->path.pkey_index;
-    c.local = id->local_addr;
-    c.service_id = id->service_id;
-    c.tid = id->state == ROCE_CM_DREQ_RCVD_STATE ? id->dreq_tid : id->tid;
-    c.comm_id = id->comm_id;
-    c.remote_comm_id = id->remote_comm_id;
-    c.local_qpn = id->local_qpn;
-    c.remote_qpn = id->remote_qpn;
-    c.state = id->state;
-    config->note(config->note_ctx, is_owed ? &c : NULL, &id->note);
-}
-
 static bool is_sound(const struct roce_cm_connection *c)
 {
     bool is_asking = c->state == ROCE_CM_REQ_SENT_STATE || c->state == ROCE_CM_MRA_REQ_RCVD_STATE;
-    return c->state <= ROCE_CM_SIDR_REP_SENT_STATE && owes_word((enum roce_cm_state)c->state) &&
+    return c->state <= ROCE_CM_SIDR_REP_SENT_STATE && roce_cm_owes_word((enum roce_cm_state)c->state) &&
            c->comm_id != 0 && (is_asking || (c->remote_comm_id != 0 && roce_cm_qpn_is_good(c->remote_qpn))) &&
            c->path.remote_qpn == 1 && !nornic_addr_is_zero(&c->path.av.dgid);
 }
