@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "base/base.h"
-#include "base/notice.h"
 #include "host/cm/bury.h"
 #include "host/keeper/keeper.h"
 #include "net/share/ledger.h"
@@ -34,8 +34,9 @@ static void read_estate(const struct net_ledger *ledger, struct estate *out)
         out->connections[out->count++] = c;
     }
     if (bad)
-        base_notice("%u connections of %s (process %u) cannot be ended: their records in %s are not sound",
-                    bad, out->head.name, out->head.pid, ledger->path);
+        syslog(LOG_USER | LOG_WARNING,
+               "nornic: %u connections of %s (process %u) cannot be ended: their records in %s are not sound",
+               bad, out->head.name, out->head.pid, ledger->path);
 }
 
 /* --- the device --- */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -179,6 +180,7 @@ int host_keeper_run(struct nornic_error *why)
 {
     static struct keeper keeper = {.lock = PTHREAD_MUTEX_INITIALIZER};
     ignore_signals();
+    prctl(PR_SET_NAME, "nornic-keeper"); /* `nornic stat` shows it while it ends connections */
     int err = host_keeper_find_place(&keeper.place);
     if (!err)
         err = open_keeper(&keeper);

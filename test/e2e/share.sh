@@ -82,7 +82,8 @@ else notok a_killed_process_is_forgotten "exit status $rc: $out $err"; fi
 start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
 listens && kill -INT "$server"
 finish
-if [ -z "$(ls "$tmp/run")" ]; then ok leaves_nothing; else notok leaves_nothing "$(ls "$tmp/run")"; fi
+is_empty() { [ -z "$(ls "$tmp/run")" ]; } # the keeper of the connections ends after their programs
+if until_true 5 is_empty; then ok leaves_nothing; else notok leaves_nothing "$(ls "$tmp/run")"; fi
 
 # --- a group, of which three processes at one address are members ---
 # Of this run alone: what is sent to a group by the loopback interface comes to its members of all runs there.
