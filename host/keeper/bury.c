@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "host/cm/bury.h"
@@ -14,6 +15,7 @@
 
 #define LIMIT_NS (1500 * NS_PER_MS)
 #define NAP_NS   (20 * NS_PER_MS)
+#define OPEN_NS  NS_PER_S
 
 struct estate {
     struct net_ledger_head head;
@@ -70,6 +72,20 @@ static int open_device(const struct estate *estate, struct host_dev **out)
     return err;
 }
 
+/* Tries again for a while: the kernel takes back the XDP program and the sockets of a process after its
+ * locks. */
+static int open_soon(const struct estate *estate, struct host_dev **out)
+{
+    static const struct timespec pause = {.tv_nsec = NAP_NS};
+    uint64_t end_ns = host_now_ns() + OPEN_NS;
+    int err = open_device(estate, out);
+    while (err && host_now_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+        err = open_device(estate, out);
+    }
+    return err;
+}
+
 /* --- the end --- */
 
 static void end_connections(struct host_dev *dev, const struct estate *estate)
@@ -92,7 +108,7 @@ void host_keeper_bury(struct net_ledger *ledger)
     struct host_dev *dev;
     if (net_ledger_read_head(ledger, &estate.head))
         read_estate(ledger, &estate);
-    if (estate.count > 0 && open_device(&estate, &dev) == 0) {
+    if (estate.count > 0 && open_soon(&estate, &dev) == 0) {
         end_connections(dev, &estate);
         (void)host_dev_close(dev, NULL);
     }

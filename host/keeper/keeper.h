@@ -50,7 +50,7 @@ void host_keeper_leave_place(struct host_keeper_place *place);
 /* Removes files of keepers and dead processes of other network namespaces that have no keeper. */
 void host_keeper_sweep(const struct host_keeper_place *place);
 
-/* Ends the connections in a ledger of a dead process, and removes the ledger. Takes 1.5 s at the most. */
+/* Ends the connections in a ledger of a dead process, and removes the ledger. Takes 2.5 s at the most. */
 struct net_ledger;
 void host_keeper_bury(struct net_ledger *ledger);
 

@@ -52,8 +52,10 @@ heard() {
     elif ! nothing_left; then notok "$1" "left: $left"
     else ok "$1"; fi
     end_all "$ns_a" "$ns_b"
+    until_true 5 has_no_xdp # the kernel takes the programs of the dead back when it comes to it
     rm -rf "${NORNIC_RUNTIME_DIR:?}"/* "$tmp"/*.out
 }
+has_no_xdp() { ! { ip -n "$ns_a" link show nna && ip -n "$ns_b" link show nnb; } | grep -q xdp; }
 is_gone() { ! kill -0 "$survivor" 2>/dev/null; }
 
 # client_dies NAME COUNT HOW [SIGNAL]: of COUNT connections
