@@ -11,6 +11,7 @@ int worker_start(pthread_t *worker, void *(*run)(void *arg), void *arg)
     sigfillset(&all);
     sigdelset(&all, SIGSEGV); /* base/guard.h */
     sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSYS); /* of a sandbox: blocked, it would end the process */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int err = pthread_create(worker, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -32,6 +32,7 @@ struct host_dev_config {
     bool roce_v1;                     /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     struct nornic_iwarp_config iwarp; /* port "iwarp:..." */
     bool no_thread;                   /* the caller drives host_round() itself */
+    bool is_keeper; /* opens a port for a dead process: waits for no keeper that has the port */
     roce_trace_hook *trace;
     void *trace_ctx;
 };

@@ -28,6 +28,8 @@ const struct cli_command keep_command = {
         "first connection of a program starts it, and there is no need to. It serves all programs of a user "
         "in a network namespace, and ends when none of them has a connection manager with connections any "
         "more. NORNIC_KEEPER=never in the environment of a program does without it: docs/deaths.md.",
+    .examples = "Example: without it, for a program whose peers shall run into their timers\n"
+                "  $ NORNIC_KEEPER=never nornic run -- ./server\n",
     .status = {"all that there was to do is done, or another one does it", NULL,
                "the directory of this user "
                "cannot be used"},

@@ -403,6 +403,8 @@ static int check(void *options)
         return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
                         "who speaks",
                         s->file);
+    if (s->scenario_path && access(s->scenario_path, R_OK) != 0)
+        return cli_fail("--scenario %s: cannot be read: %s", s->scenario_path, strerror(errno));
     return CLI_OK;
 }
 

@@ -76,7 +76,7 @@ static int access_mode(enum cli_sandbox_use use)
 
 uint64_t sandbox_rights_for(const char *path, enum cli_sandbox_use use)
 {
-    struct sets all;
+    struct sets all = {0};
     int mode = access_mode(use);
     if (get(&all) != 0 || !(all.effective & OF_FILES) || faccessat(AT_FDCWD, path, mode, AT_EACCESS) != 0)
         return 0;
@@ -98,7 +98,7 @@ int sandbox_rights_fix(void)
 
 void sandbox_rights_drop(uint64_t kept)
 {
-    struct sets sets;
+    struct sets sets = {0};
     prctl(PR_AMBIENT, AMBIENT_CLEAR, 0, 0, 0);
     for (unsigned cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
         if (!(kept & BIT(cap)))

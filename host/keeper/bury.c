@@ -45,7 +45,8 @@ static void read_estate(const struct net_ledger *ledger, struct estate *out)
 
 static int open_port(const char *port, uint32_t first_qpn, struct host_dev **out)
 {
-    const struct host_dev_config config = {.port = port, .first_qpn = first_qpn, .no_thread = true};
+    const struct host_dev_config config = {
+        .port = port, .first_qpn = first_qpn, .no_thread = true, .is_keeper = true};
     return host_dev_open(&config, out, NULL);
 }
 

@@ -4,18 +4,23 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/base.h"
+#include "host/dev/clock.h"
 #include "host/dev/dev.h"
 #include "host/port/open.h"
 #include "net/kernel/claim.h"
 #include "net/kernel/kernel.h"
 #include "net/kernel/multicast.h"
+#include "net/share/ledger.h"
 #include "net/share/share.h"
 #include "net/udp/owner.h"
 
 #define WINDOW_LEAST   16
-#define HOST_FIRST_QPN 17 /* ROCE-QP-34 */
+#define HOST_FIRST_QPN 17             /* ROCE-QP-34 */
+#define KEEPER_NS      (3 * NS_PER_S) /* more than the keeper takes for a process */
+#define KEEPER_NAP_NS  (10 * NS_PER_MS)
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct host_port *opened, bool roce_v1,
@@ -81,12 +86,26 @@ static void take_lease(const struct net_port *port, struct host_dev_config *conf
     config->num_qpns = end - config->first_qpn;
 }
 
+/* Opens the port. The keeper may have it, for the connections of a process that has just died: waits until
+ * the keeper is done. */
+static int open_port(const struct host_dev_config *config, struct host_port *out, struct nornic_error *why)
+{
+    static const struct timespec pause = {.tv_nsec = KEEPER_NAP_NS};
+    uint64_t end_ns = host_deadline_ns(KEEPER_NS);
+    int err = host_port_open(config->port, config->roce_v1, config->first_qpn, out, why);
+    while (err == -EBUSY && !config->is_keeper && net_ledger_has_dead() && host_now_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+        err = host_port_open(config->port, config->roce_v1, config->first_qpn, out, why);
+    }
+    return err;
+}
+
 int host_roce_open(const struct host_transport *transport, const struct host_dev_config *config,
                    const struct host_port_name *name, struct host_dev **out, struct nornic_error *why)
 {
     struct host_port opened;
     (void)name; /* host_port_open() reads `config->port` */
-    int err = host_port_open(config->port, config->roce_v1, config->first_qpn, &opened, why);
+    int err = open_port(config, &opened, why);
     if (err)
         return err;
     const struct net_interface *interface = &opened.interface;

@@ -195,6 +195,45 @@ void net_ledger_list(const struct net_share_dir *dir,
         closedir(list);
 }
 
+/* Returns the third part of "cm1-NETNS.SLOT.PID.COUNT", 0 without it. */
+static pid_t pid_of_name(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    dot = dot ? strchr(dot + 1, '.') : NULL;
+    return dot ? (pid_t)strtol(dot + 1, NULL, 16) : 0;
+}
+
+struct dead {
+    const struct net_share_dir *dir;
+    bool is_found;
+};
+
+/* Leaves out the ledgers of this process: to close a descriptor would end its own locks. A lock of another
+ * process than the owner is the keeper's. */
+static void look_for_dead(void *ctx, const char *name, unsigned slot)
+{
+    struct dead *dead = ctx;
+    struct net_ledger ledger;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const pid_t owner = pid_of_name(name);
+    (void)slot;
+    if (dead->is_found || owner == getpid() || net_ledger_open(dead->dir, name, &ledger) != 0)
+        return;
+    if (fcntl(ledger.fd, F_GETLK, &whole) == 0)
+        dead->is_found = whole.l_type == F_UNLCK || whole.l_pid != owner;
+    close(ledger.fd);
+}
+
+bool net_ledger_has_dead(void)
+{
+    struct net_share_dir dir;
+    struct nornic_error why;
+    struct dead dead = {.dir = &dir};
+    if (net_share_dir_own(&dir, &why) == 0)
+        net_ledger_list(&dir, look_for_dead, &dead);
+    return dead.is_found;
+}
+
 int net_ledger_open(const struct net_share_dir *dir, const char *name, struct net_ledger *out)
 {
     struct stat st;

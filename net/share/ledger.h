@@ -48,6 +48,10 @@ int net_ledger_write(struct net_ledger *ledger, uint32_t row, const void *conten
 /* Removes the file. Has no effect on a ledger that is closed, or the parent's. */
 void net_ledger_close(struct net_ledger *ledger);
 
+/* Returns whether the keeper ends connections of a dead process of this user in this network namespace, or
+ * has yet to begin. */
+bool net_ledger_has_dead(void);
+
 /* --- for readers --- */
 
 /* Calls `visit` for each ledger of the caller's network namespace in `dir`. */

@@ -58,7 +58,7 @@ __attribute__((destructor)) static void escape(void)
     tell("new_namespace", unshare(CLONE_NEWUSER));
     tell("code", (long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     tell("signal", kill(getppid(), SIGCONT));
-    tell("trace", ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+    tell("trace", ptrace(PTRACE_SEIZE, getppid(), NULL, NULL));
     pid_t child = fork();
     tell("fork", child);
     if (child == 0)
