@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* renameat2() */
+#define _GNU_SOURCE /* O_TMPFILE, renameat2() */
 #include "net/share/ledger.h"
 
 #include <assert.h>
@@ -90,16 +90,36 @@ static int write_head(int fd, const char *port, unsigned slot)
     return put == sizeof first ? 0 : put < 0 ? -errno : -ENOSPC;
 }
 
-/* Locks and fills a file under a name of its own, and then gives it its name: a reader meets no ledger
- * without its lock. */
+/* Makes a file without a name, so that a maker that is killed leaves none. `made` is "" then. Where the file
+ * system has no such files, `made` is the name of another one. Returns the descriptor or -errno. */
+static int make_file(const struct net_share_dir *dir, char *made, size_t made_bytes)
+{
+    made[0] = '\0';
+    int fd = open(dir->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+        return fd >= 0 ? fd : -errno;
+    snprintf(made, made_bytes, "%s/" NEW_PREFIX "XXXXXX", dir->path);
+    fd = mkostemp(made, O_CLOEXEC);
+    return fd >= 0 ? fd : -errno;
+}
+
+/* Gives a file of make_file() its name. */
+static int name_file(int fd, const char *made, const char *path)
+{
+    char nameless[32];
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fd);
+    int rc = made[0] ? renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE)
+                     : linkat(AT_FDCWD, nameless, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+    return rc == 0 ? 0 : -errno;
+}
+
+/* Locks and fills a file before it has its name: a reader meets no ledger without its lock. */
 static int fill(int fd, const char *made, struct net_ledger *ledger, const char *port, unsigned slot)
 {
     int err = lock(fd, F_SETLK);
     if (!err)
         err = write_head(fd, port, slot);
-    if (!err && renameat2(AT_FDCWD, made, AT_FDCWD, ledger->path, RENAME_NOREPLACE) != 0)
-        err = -errno;
-    return err;
+    return err ? err : name_file(fd, made, ledger->path);
 }
 
 int net_ledger_create(const char *port, unsigned slot, struct net_ledger *out)
@@ -117,14 +137,17 @@ int net_ledger_create(const char *port, unsigned slot, struct net_ledger *out)
         return err;
     snprintf(out->path, sizeof out->path, "%s/" NET_LEDGER_PREFIX "%" PRIx64 ".%02x.%x.%x", dir.path, id,
              slot, (unsigned)out->pid, atomic_fetch_add(&made_count, 1));
-    snprintf(made, sizeof made, "%s/" NEW_PREFIX "XXXXXX", dir.path);
-    out->fd = mkostemp(made, O_CLOEXEC);
-    if (out->fd < 0)
-        return -errno;
+    out->fd = make_file(&dir, made, sizeof made);
+    if (out->fd < 0) {
+        err = out->fd;
+        out->fd = -1;
+        return err;
+    }
     err = fill(out->fd, made, out, port, slot);
     if (!err)
         return 0;
-    unlink(made);
+    if (made[0])
+        unlink(made);
     close(out->fd);
     out->fd = -1;
     return err;
