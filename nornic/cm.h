@@ -213,7 +213,7 @@ struct nornic_cm_event {
     /* REJECTED: the standard's reason (28: by the application, 8: nobody listens). UNREACHABLE: a SIDR
      * status, or -ETIMEDOUT. ADDR_ERROR, CONNECT_ERROR, DISCONNECTED: 0 or -errno. */
     int status;
-    /* Of CONNECT_REQUEST and ESTABLISHED, as this side sees it: READs that it may take and issue. */
+    /* CONNECT_REQUEST and ESTABLISHED: READs that this side may take, and READs that it may issue. */
     uint8_t responder_resources, initiator_depth;
     bool flow_control, srq;
     uint8_t retry_count, rnr_retry_count;

@@ -11,8 +11,8 @@
 #define SANDBOX_VALUES 24
 #define SANDBOX_LISTS  4
 
-/* What an argument must be: one of the values, after the mask. Of the argument the low 32 bits count, which
- * are all that the kernel takes of an int. */
+/* A condition for an argument: masked, it is one of the values. Only the low 32 bits are compared: the
+ * kernel takes no more of an int. */
 struct sandbox_check {
     uint8_t arg;   /* from 0 */
     uint8_t count; /* of values; 0: no check */

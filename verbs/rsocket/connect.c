@@ -49,7 +49,7 @@ static int ask(struct rsock *s)
     return rdma_connect(s->id, &param) ? errno : 0;
 }
 
-/* Of the answer, if this side asked; the other side has it from the request. */
+/* Takes the peer's data from the answer if this side connected; an accepted side has it from the request. */
 static int established(struct rsock *s, const struct rdma_cm_event *event)
 {
     struct rs_conn_data data;
