@@ -59,6 +59,7 @@ struct net_port_limits {
     bool train_rx;           /* received frames may be trains */
     uint32_t rx_room_bytes;  /* of what has come and waits; 0: frames, not bytes, are counted */
     bool is_udp_socket;      /* what passes here passes an ordinary UDP socket: see above */
+    uint16_t src_port_count; /* then: UDP source ports, from NET_UDP_SRC_PORT_FIRST on; 0: 4791 alone */
 };
 
 /* Named counters of a port. A train counts as the packets that it is cut into. */

@@ -51,6 +51,12 @@ enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 #define ROCE_DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
 #define ROCE_DEFAULT_MAX_QP      16384u
 
+/* The flow label of IPv6 packets. */
+enum roce_labels {
+    ROCE_LABELS_OF_VECTORS, /* that of the address vector, which is 0 for most programs */
+    ROCE_LABELS_OF_FLOWS,   /* of a QP with 0 in its address vector: one of both QPNs (ROCE-FRM-45) */
+};
+
 struct roce_dev_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
     struct rdma_random random;  /* needed; copied */
@@ -74,6 +80,8 @@ struct roce_dev_config {
     bool selective;        /* retransmit selectively with peers that can: docs/selective-retransmission.md */
     bool roce_v1;          /* speak RoCEv1 as well (ROCE-FRM-55) */
     bool udp_socket;       /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
+    uint16_t src_port_count; /* then: its UDP source ports (net_port_limits); default 0: 4791 alone */
+    enum roce_labels labels; /* of IPv6 */
     /* Other processes have QPs at the device's addresses, and a QP 1 each: a packet to such an address
      * and a QPN outside of the device's range leaves by the port. */
     bool shared_addrs;
@@ -247,7 +255,7 @@ void roce_qp_no_credits(struct roce_qp *qp);
 /* Changes state and attributes by the table of ROCE section 11.2. 0, or -EINVAL with nothing changed
  * (ROCE-QP-10). */
 int roce_qp_modify(struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask, uint64_t now_ns);
-/* What is in force now. Either output may be NULL. */
+/* Tells the values in force now. Either output may be NULL. */
 void roce_qp_query(const struct roce_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps);
 
 /* The QPN (24 bits), the state, the caller's `ctx` of the configuration, and the counters, which live as

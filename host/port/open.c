@@ -89,8 +89,19 @@ int host_port_parse(const char *name, struct host_port_name *out, struct nornic_
     return parse_plain(plain, out, why);
 }
 
+static int open_udp(const struct host_port_name *name, const struct net_interface *interface,
+                    bool has_entropy, uint32_t first_qpn, struct net_port **out, struct nornic_error *why)
+{
+    struct net_udp_config config = {.interface = interface,
+                                    .addr = name->addr,
+                                    .is_shared = true,
+                                    .first_qpn = first_qpn,
+                                    .has_entropy = has_entropy};
+    return net_udp_open(&config, out, why);
+}
+
 static int open_kind(const struct host_port_name *name, const struct net_interface *interface, bool roce_v1,
-                     uint32_t first_qpn, struct net_port **out, struct nornic_error *why)
+                     bool has_entropy, uint32_t first_qpn, struct net_port **out, struct nornic_error *why)
 {
     switch (name->kind) {
     case HOST_PORT_XDP:
@@ -102,10 +113,7 @@ static int open_kind(const struct host_port_name *name, const struct net_interfa
                                                            .is_leased = first_qpn == 0},
                                out, why);
     case HOST_PORT_UDP:
-        return net_udp_open(
-            &(struct net_udp_config){
-                .interface = interface, .addr = name->addr, .is_shared = true, .first_qpn = first_qpn},
-            out, why);
+        return open_udp(name, interface, has_entropy, first_qpn, out, why);
     case HOST_PORT_IWARP:
     case HOST_PORT_KINDS:
         break;
@@ -130,7 +138,10 @@ int host_port_open(const char *name, bool roce_v1, uint32_t first_qpn, struct ho
                    struct nornic_error *why)
 {
     struct host_port_name parsed;
+    struct host_port_options options;
     int err = host_port_parse(name, &parsed, why);
+    if (!err)
+        err = host_port_options(name, &options, why);
     if (!err && parsed.kind == HOST_PORT_UDP && roce_v1)
         err = net_error_set(why, EINVAL,
                             "port %s is a UDP socket, and RoCEv1 is not over UDP: use xdp:INTERFACE", name);
@@ -139,5 +150,5 @@ int host_port_open(const char *name, bool roce_v1, uint32_t first_qpn, struct ho
     if (err)
         return err;
     out->addr = parsed.addr;
-    return open_kind(&parsed, &out->interface, roce_v1, first_qpn, &out->port, why);
+    return open_kind(&parsed, &out->interface, roce_v1, options.entropy, first_qpn, &out->port, why);
 }

@@ -39,6 +39,12 @@ static bool take_masked(const char *value, struct host_port_options *out)
     return !*value;
 }
 
+static bool take_entropy(const char *value, struct host_port_options *out)
+{
+    out->entropy = true;
+    return !*value;
+}
+
 static bool take_dscp(const char *value, struct host_port_options *out)
 {
     unsigned long dscp;
@@ -73,6 +79,7 @@ static const struct {
     {"cc", take_cc, "no value"},
     {"apm", take_apm, "no value"},
     {"masked-atomics", take_masked, "no value"},
+    {"entropy", take_entropy, "no value"},
     {"dscp", take_dscp, "0 to 63"},
     {"hops", take_hops, "1 to 255"},
     {"pkey", take_pkey, "0x0001 to 0xffff without 0x8000, and at most 16 of them"},
@@ -100,8 +107,8 @@ static int take_one(const char *port, const char *at, size_t bytes, struct host_
                              options[i].name, value, options[i].legal);
     }
     return net_error_set(why, EINVAL,
-                         "port '%s': no option '%.*s': there are cc, apm, masked-atomics, dscp=0..63, "
-                         "hops=1..255 and pkey=0x8001",
+                         "port '%s': no option '%.*s': there are cc, apm, masked-atomics, entropy, "
+                         "dscp=0..63, hops=1..255 and pkey=0x8001",
                          port, (int)bytes, at);
 }
 

@@ -16,6 +16,7 @@ struct host_port_options {
     bool cc;             /* congestion management, with its defaults */
     bool path_migration; /* alternate paths */
     bool masked_atomics;
+    bool entropy;          /* a UDP source port and an IPv6 flow label for each queue pair */
     uint8_t hop_limit;     /* of all packets; 0: as the address vector says */
     uint8_t traffic_class; /* of packets whose address vector has none; its ECN bits are 0 */
     uint16_t num_pkeys;

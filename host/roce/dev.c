@@ -101,6 +101,8 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .selective = true,
         .roce_v1 = wanted->roce_v1,
         .udp_socket = dev->port->limits.is_udp_socket,
+        .src_port_count = dev->port->limits.src_port_count,
+        .labels = wanted->options.entropy ? ROCE_LABELS_OF_FLOWS : ROCE_LABELS_OF_VECTORS,
         .shared_addrs = net_port_share(dev->port) != NULL,
         .cc = wanted->cc,
         .doorbell = host_dev_doorbell,

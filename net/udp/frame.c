@@ -66,6 +66,7 @@ bool net_udp_message_of(struct net_udp_message *m, const struct net_frame *frame
         put_ipv4(m, frame->data + at.l3_offset, &dst);
     else
         put_ipv6(m, frame->data + at.l3_offset, &dst);
+    m->src_port = udp.src_port;
     m->is_to_group = nornic_addr_is_multicast(&dst);
     put_controls(m, frame->seg_bytes, at.ip_version == 4);
     m->payload = (struct iovec){.iov_base = frame->data + head_bytes,

@@ -35,6 +35,7 @@ struct net_udp_control {
 /* A frame or train in the form of sendmsg(). The payload is borrowed from the frame. */
 struct net_udp_message {
     struct nornic_addr src;
+    uint16_t src_port;
     struct iovec payload;
     union net_sockaddr to;
     socklen_t to_bytes;

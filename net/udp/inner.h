@@ -19,11 +19,14 @@
 #define NET_UDP_TRAIN_PKTS      64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define NET_UDP_TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
 
+struct net_udp_senders; /* net/udp/senders.h */
+
 struct net_udp_listener {
     struct nornic_addr addr;
     int fd;
     uint32_t dropped; /* as the kernel last counted */
     struct net_udp_usual usual;
+    struct net_udp_senders *senders; /* NULL: all leaves by `fd` */
 };
 
 struct net_udp_rx {

@@ -206,6 +206,12 @@ int net_udp_socket_adopt(int fd, const struct nornic_addr *addr)
     return is_bound_to(fd, addr) ? set_all_options(fd, nornic_addr_is_v4(addr)) : -EINVAL;
 }
 
+int net_udp_socket_options(int fd, bool is_v4, unsigned ifindex)
+{
+    int err = set_all_options(fd, is_v4);
+    return err ? err : set_multicast_out(fd, is_v4, ifindex);
+}
+
 uint32_t net_udp_socket_room(void)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), bytes = 0;

@@ -23,6 +23,10 @@ int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, enum n
  * group. 0; -EINVAL: it is another kind of file, or at another address; or another -errno. */
 int net_udp_socket_adopt(int fd, const struct nornic_addr *addr);
 
+/* Sets the options of net_udp_socket_open(), but for memory and sharing. Datagrams to groups leave by
+ * interface `ifindex`. 0 or -errno. */
+int net_udp_socket_options(int fd, bool is_v4, unsigned ifindex);
+
 /* How many bytes that have come a socket of this user may hold, as the kernel counts them: with its own,
  * which are as many again for short packets. 0: no socket can be had. */
 uint32_t net_udp_socket_room(void);

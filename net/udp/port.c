@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One socket for each address: a packet's destination is then that of the socket, and the source of what is
- * sent is chosen by taking the right one. A group has a socket, too, for receiving. The kernel copies both
+/* One socket for each address: a packet's destination is then that of the socket, and the source of a sent
+ * one is chosen by taking the right socket. A group has a socket, too, for receiving. The kernel copies both
  * ways, so buffers are free again when a call returns, and always the same few are used: they stay in the
  * processor's cache. */
 #define _GNU_SOURCE /* recvmmsg() */
@@ -19,6 +19,7 @@
 #include "net/udp/inner.h"
 #include "net/udp/owner.h"
 #include "net/udp/open.h"
+#include "net/udp/senders.h"
 
 #define SHARE_READY     NET_UDP_LISTENERS_MAX /* behind the listeners: a descriptor of net/share/share.h */
 #define RX_PAYLOAD_AT   64                    /* in a buffer; in front of it is room for the headers */
@@ -79,8 +80,8 @@ static bool take_message(struct net_udp_port *port, const struct net_udp_listene
     return true;
 }
 
-/* What other processes on the addresses have handed over, into the buffers from `first` on. Returns how many
- * frames it was. */
+/* Takes messages that other processes on the addresses have handed over, into the buffers from `first` on.
+ * Returns the number of frames. */
 static unsigned take_shared(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n)
 {
     struct net_share_taken taken;
@@ -105,9 +106,9 @@ static void expect_message(struct net_udp_port *port, unsigned i)
     port->rx_heads[i].msg_hdr.msg_controllen = sizeof port->rx[i].control;
 }
 
-/* Where messages have come one by one for a while, one is asked for: that takes half as long as to ask for
- * several and to find no second. Now and then several are asked for all the same, which shows whether more
- * have come together since. Returns how many came, or -1. */
+/* Asks for messages. After a while in which they came one by one, one is asked for: that takes half as long
+ * as to ask for several and to find no second. Now and then several are asked for all the same, which shows
+ * whether more have come together since. Returns how many came, or -1. */
 static int ask(struct net_udp_port *port, int fd, unsigned first, unsigned n)
 {
     if (port->rx_alone < RX_ALONE_AFTER || port->rx_alone % RX_ALONE_AFTER == 0) {
@@ -133,7 +134,7 @@ static unsigned receive(struct net_udp_port *port, int fd, unsigned first, unsig
             return (unsigned)got;
         if (errno == EAGAIN)
             return 0;
-        net_udp_take_refusals(port, fd); /* what a receive returns besides is what ICMP said */
+        net_udp_take_refusals(port, fd); /* all else that a receive returns was said by ICMP */
     }
     return 0;
 }
@@ -145,9 +146,15 @@ static void look_at_errors(struct net_udp_port *port, uint64_t now_ns)
     port->look_at_ns = now_ns + LOOK_EVERY_NS;
     for (unsigned i = 0; i < port->listener_count; i++)
         net_udp_take_refusals(port, port->listeners[i].fd);
+    for (unsigned i = 0; i < port->listener_count; i++)
+        for (unsigned k = 0; port->listeners[i].senders && k < NET_UDP_SRC_PORT_COUNT; k++) {
+            int fd = net_udp_senders_used_fd(port->listeners[i].senders, k);
+            if (fd >= 0)
+                net_udp_take_refusals(port, fd);
+        }
 }
 
-/* Tells apart what sockets had no room for and what their filters dropped. */
+/* Tells packets that sockets had no room for from those that their filters dropped. */
 static void count_dropped(struct net_udp_port *port)
 {
     uint64_t dropped = 0;
@@ -169,7 +176,7 @@ static void count_dropped(struct net_udp_port *port)
     port->base.counters.rx_filtered += dropped - lost;
 }
 
-/* --- whose packets --- */
+/* --- steering --- */
 
 /* Of one socket, as the gate was summed up last. 0 or -errno: it takes all. */
 static int filter(const struct net_udp_port *port, unsigned index)
@@ -180,7 +187,7 @@ static int filter(const struct net_udp_port *port, unsigned index)
     return net_udp_filter_attach(at->fd, code, count);
 }
 
-/* Nothing that is wanted is kept out where a filter cannot be had: then its socket has none. */
+/* Filters all sockets. A socket has none if it cannot be had, so that no wanted packet is kept out. */
 static void filter_all(struct net_udp_port *port)
 {
     port->is_steered = net_udp_gate_sum(&port->gate, port->now_ns);
@@ -202,7 +209,7 @@ static void look_at_gate(struct net_udp_port *port)
         filter_all(port);
 }
 
-/* What came to a listener, behind `*messages`, at most `n` of them in all. Returns how many frames it is. */
+/* Takes messages of a listener, behind `*messages`, at most `n` in all. Returns the number of frames. */
 static unsigned take_from(struct net_udp_port *port, unsigned index, struct net_frame *frames,
                           unsigned *messages, unsigned n)
 {
@@ -262,8 +269,8 @@ static int watch(struct net_udp_port *port, unsigned index, int how)
     return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
 }
 
-/* The port's part of net_share_renew(). What waits to be sent from the old socket, or has come to it, is
- * lost, as on a wire. */
+/* The port's part of net_share_renew(). Messages that wait to be sent from the old socket, or
+ * have come to it, are lost, as on a wire. */
 static void renew_listeners(struct net_udp_port *port)
 {
     for (unsigned i = 0; i < port->listener_count; i++) {
@@ -273,7 +280,7 @@ static void renew_listeners(struct net_udp_port *port)
             continue;
         net_udp_forget(port, old);
         watch(port, i, EPOLL_CTL_DEL);
-        *at = (struct net_udp_listener){.addr = at->addr, .fd = fd};
+        *at = (struct net_udp_listener){.addr = at->addr, .fd = fd, .senders = at->senders};
         if (port->is_steered)
             port->is_steered = filter(port, i) == 0;
         (void)watch(port, i, EPOLL_CTL_ADD); /* it has just taken one as good out */
@@ -345,6 +352,12 @@ static int open_listener(struct net_udp_port *port, const struct nornic_addr *ad
 
 static void close_listener(struct net_udp_port *port, const struct net_udp_listener *gone)
 {
+    for (unsigned k = 0; gone->senders && k < NET_UDP_SRC_PORT_COUNT; k++) {
+        int fd = net_udp_senders_used_fd(gone->senders, k);
+        if (fd >= 0)
+            net_udp_forget(port, fd);
+    }
+    net_udp_senders_close(gone->senders);
     if (is_shared(port, &gone->addr))
         net_share_leave(port->share, gone->fd);
     else
@@ -371,7 +384,12 @@ static int udp_listen(struct net_port *base, const struct nornic_addr *addr, str
     port->listeners[index] = (struct net_udp_listener){.addr = *addr, .fd = fd};
     if (port->is_steered)
         port->is_steered = filter(port, index) == 0;
-    int err = watch(port, index, EPOLL_CTL_ADD);
+    int err = net_udp_senders_open(port, &port->listeners[index], why);
+    if (err) {
+        close_listener(port, &port->listeners[index]);
+        return err;
+    }
+    err = watch(port, index, EPOLL_CTL_ADD);
     if (err) {
         close_listener(port, &port->listeners[index]);
         return net_error_set(why, -err, "cannot watch the socket of %s: %s", nornic_addr_str(addr, text),
@@ -389,7 +407,7 @@ static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
         return;
     unsigned index = (unsigned)(gone - port->listeners);
     net_udp_forget(port, gone->fd);
-    watch(port, index, EPOLL_CTL_DEL); /* which close() does not end where a child has the socket, too */
+    watch(port, index, EPOLL_CTL_DEL); /* close() does not end it if a child has the socket, too */
     close_listener(port, gone);
     port->listeners[index] = port->listeners[--port->listener_count];
     port->busiest = 0;
@@ -445,6 +463,8 @@ static void udp_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer w
 static void udp_close(struct net_port *base)
 {
     struct net_udp_port *port = net_udp_port_of(base);
+    for (unsigned i = 0; i < port->listener_count; i++)
+        net_udp_senders_close(port->listeners[i].senders);
     for (unsigned i = 0; i < port->listener_count; i++)
         if (!is_shared(port, &port->listeners[i].addr))
             close(port->listeners[i].fd);
@@ -509,8 +529,9 @@ static void init_base(struct net_udp_port *port, const struct net_interface *int
                                    .mode = net_udp_mode(port)};
 }
 
-/* Where processes have no place to meet the port has its addresses alone, and its mode says so. Where there
- * is one that does not serve, others may meet there, so that a port of its own would be in their way. */
+/* Opens the share. Without a place for processes to meet, the port has its addresses alone, and its mode says
+ * so. If there is a place that does not serve, others may meet there, so that a port of its own would be in
+ * their way. */
 static int open_share(struct net_udp_port *port, uint32_t first_qpn, struct nornic_error *why)
 {
     int err = net_share_open(first_qpn, &port->share, why);
@@ -552,6 +573,7 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
     net_backoff_reset(&port->backoff);
     net_udp_lost_open(&port->lost);
     init_base(port, config->interface);
+    port->base.limits.src_port_count = config->has_entropy ? NET_UDP_SRC_PORT_COUNT : 0;
     port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     port->rx_buffers = malloc((size_t)NET_UDP_RX_MESSAGES * RX_BUFFER_BYTES);
     port->tx_buffers = malloc((size_t)NET_BURST * NET_UDP_TX_BUFFER_BYTES);

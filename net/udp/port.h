@@ -14,6 +14,7 @@ struct net_udp_config {
     struct nornic_addr addr; /* the one address of the port, taken at once; zero: those that it is told to
                                 listen to (net_port_listen()) */
     bool is_shared;          /* its addresses, with other processes where that can be: net/share/share.h */
+    bool has_entropy;        /* frames leave by NET_UDP_SRC_PORT_COUNT source ports: net/udp/senders.c */
     uint32_t first_qpn;      /* the lowest queue pair number of its user then; 0: as net_port_share() says */
 };
 

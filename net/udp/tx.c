@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "net/udp/inner.h"
 #include "net/udp/open.h"
+#include "net/udp/senders.h"
 
 #define TX_TRAINS      4 /* lent at once: they are in the cache still when the kernel copies them */
 #define REFUSALS_ROUND 64
@@ -47,7 +48,7 @@ bool net_udp_take_refusals(struct net_udp_port *port, int fd)
     while (taken < REFUSALS_ROUND && net_udp_socket_refusal(fd, &refusal)) {
         net_udp_note_refusal(port, &refusal);
         if (port->share)
-            net_share_refused(port->share, fd, &refusal);
+            net_share_refused(port->share, net_udp_senders_shared_fd(port, fd), &refusal);
         port->base.counters.tx_too_long += refusal.error == EMSGSIZE;
         port->base.counters.tx_refused += refusal.error != EMSGSIZE;
         taken++;
@@ -203,10 +204,12 @@ static bool add_message(struct net_udp_port *port, const struct net_frame *frame
     struct net_udp_listener *from = net_udp_find(port, &m->message.src);
     if (!from)
         return false;
-    m->fd = from->fd;
+    struct net_udp_sender *sender = net_udp_sender_at(from->senders, m->message.src_port);
+    m->fd = sender ? sender->fd : from->fd;
     m->size = net_train_size(frame);
     m->packet_bytes = packet_bytes(&m->message, frame);
-    size_t control_bytes = net_udp_usual_control(&from->usual, m->fd, &m->message, port->tx_end == 0);
+    size_t control_bytes =
+        net_udp_usual_control(sender ? &sender->usual : &from->usual, m->fd, &m->message, port->tx_end == 0);
     port->tx_heads[port->tx_end++] = (struct mmsghdr){.msg_hdr = {.msg_name = &m->message.to,
                                                                   .msg_namelen = m->message.to_bytes,
                                                                   .msg_iov = &m->message.payload,

@@ -6,6 +6,10 @@
 #include "net/field.h"
 
 #define NET_ROCE_UDP_PORT 4791u /* CA17-20 */
+/* Source ports of a UDP socket port with entropy: in the range of ROCE-FRM-45, above the ports that Linux
+ * draws for sockets. */
+#define NET_UDP_SRC_PORT_FIRST 0xfff0
+#define NET_UDP_SRC_PORT_COUNT 16
 
 /* `len` counts this header and the payload; `checksum` 0 means that none was computed. */
 #define NET_UDP_FIELDS(F, B)            \

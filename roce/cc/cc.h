@@ -14,8 +14,8 @@
 struct roce_cnp_slot {
     uint64_t next_ns; /* none before: ROCE-CC-3 */
     struct nornic_av av;
-    uint16_t src_port;
     uint16_t pkey;
+    uint32_t flow_label;
     uint32_t dest_qpn;
 };
 

@@ -23,8 +23,8 @@ static struct roce_cnp_slot to_peer(const struct roce_qp *qp)
 {
     const struct nornic_av *av = &qp->attr.av;
     return (struct roce_cnp_slot){.av = *av,
-                                  .src_port =
-                                      roce_flow_src_port(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
+                                  .flow_label =
+                                      roce_flow_label(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
                                   .dest_qpn = qp->attr.dest_qpn};
 }
 
@@ -36,7 +36,7 @@ static struct roce_cnp_slot to_sender(const struct roce_qp *qp, const struct roc
                                          .sgid_index = gid < 0 ? UINT8_MAX : (uint8_t)gid,
                                          .hop_limit = UNCONNECTED_HOPS,
                                          .dst_mac = pkt->src_mac},
-                                  .src_port = roce_flow_src_port(0, 1, 1),
+                                  .flow_label = roce_flow_label(0, 1, 1),
                                   .dest_qpn = pkt->deth.src_qpn};
 }
 
@@ -80,7 +80,7 @@ static void build(const struct roce_qp *qp, const struct roce_cnp_slot *slot, st
 {
     struct roce_frame_template tmpl;
     const uint32_t transport_bytes = ROCE_BTH_BYTES + ROCE_CNP_BYTES;
-    roce_av_template_ecn(qp->dev, &slot->av, qp->dev->config.cc.cnp_ect ? ROCE_ECN_ECT0 : 0, slot->src_port,
+    roce_av_template_ecn(qp->dev, &slot->av, qp->dev->config.cc.cnp_ect ? ROCE_ECN_ECT0 : 0, slot->flow_label,
                          &tmpl);
     struct roce_way way = {.gid_epoch = 0};
     struct roce_dest dest = {

@@ -27,12 +27,13 @@ bool roce_av_is_valid(const struct roce_dev *dev, const struct nornic_av *av);
 bool roce_mac_is_resolved(const struct nornic_mac *mac);
 /* It is valid, and that of a peer: no group (ROCE-RX-12), and its MAC is known. What a connected QP takes. */
 bool roce_av_is_of_peer(const struct roce_dev *dev, const struct nornic_av *av);
-/* The headers below the BTH of all packets to a valid `av`. */
-void roce_av_template(const struct roce_dev *dev, const struct nornic_av *av, uint16_t src_port,
+/* Makes the headers below the BTH of all packets to a valid `av`. `flow_label` chooses the UDP source port:
+ * roce_flow_label(). */
+void roce_av_template(const struct roce_dev *dev, const struct nornic_av *av, uint32_t flow_label,
                       struct roce_frame_template *tmpl);
 /* The same with another ECN field. */
 void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av, uint8_t ecn,
-                          uint16_t src_port, struct roce_frame_template *tmpl);
+                          uint32_t flow_label, struct roce_frame_template *tmpl);
 /* Makes the headers of everything that is sent along it. */
 void roce_ah_template(struct roce_ah *ah);
 

@@ -21,7 +21,7 @@ void roce_path_make(struct roce_qp *qp)
     const struct nornic_av *av = &qp->attr.av;
     qp->local = *roce_gid_get(&qp->dev->gids, av->sgid_index);
     qp->way = (struct roce_way){.gid_epoch = 0};
-    roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
+    roce_av_template(qp->dev, av, roce_flow_label(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
                      &qp->tmpl);
     roce_qp_tell_reach(qp);
 }

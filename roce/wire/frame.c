@@ -167,7 +167,7 @@ uint32_t roce_frame_seal(const struct roce_frame_template *t, uint8_t *frame, ui
     return (uint32_t)(end - frame);
 }
 
-uint16_t roce_flow_src_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn)
+uint32_t roce_flow_label(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn)
 {
     uint32_t label = flow_label & 0xfffff;
     if (label == 0) {
@@ -176,5 +176,15 @@ uint16_t roce_flow_src_port(uint32_t flow_label, uint32_t local_qpn, uint32_t re
         v ^= v >> 40;
         label = v & 0xfffff;
     }
-    return (uint16_t)(0xc000 | ((label & 0x3fff) ^ (label >> 14)));
+    return label;
+}
+
+uint16_t roce_label_src_port(uint32_t flow_label)
+{
+    return (uint16_t)(0xc000 | ((flow_label & 0x3fff) ^ (flow_label >> 14)));
+}
+
+uint16_t roce_flow_src_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn)
+{
+    return roce_label_src_port(roce_flow_label(flow_label, local_qpn, remote_qpn));
 }

@@ -56,8 +56,11 @@ uint32_t roce_frame_icrc_below(const struct roce_frame_template *t, uint32_t tra
  * bytes. */
 uint32_t roce_frame_seal(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes);
 
-/* The UDP source port of a connected QP (ROCE-FRM-45): from the flow label, or from both QPNs when that is 0.
- */
+/* The flow label of a connected QP: that of its address vector, or, if that is 0, 20 bits of both QPNs, which
+ * are the same at both ends. And the UDP source port of a flow label (ROCE-FRM-45). */
+uint32_t roce_flow_label(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn);
+uint16_t roce_label_src_port(uint32_t flow_label);
+/* The UDP source port of a connected QP: both of the above. */
 uint16_t roce_flow_src_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn);
 
 #endif

@@ -79,6 +79,8 @@ static void make_device(struct script *s)
                                      .selective = s->config.selective,
                                      .path_migration = s->config.path_migration,
                                      .udp_socket = s->config.udp_socket,
+                                     .src_port_count = s->config.src_port_count,
+                                     .labels = s->config.labels,
                                      .roce_v1 = s->config.roce_v1 || s->config.also_v1,
                                      .num_pkeys = s->config.num_pkeys,
                                      .cc = s->config.cc,

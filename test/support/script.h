@@ -46,8 +46,10 @@ struct script_config {
     uint16_t num_pkeys;
     uint32_t srq_wr; /* not 0: the QP takes receives from an SRQ of so many, of another PD */
     bool e2e_credits;
-    bool udp_socket; /* the port is one: net_port_limits.is_udp_socket */
-    bool any_dest;   /* the device may send to others than the peer */
+    bool udp_socket;         /* the port is one: net_port_limits.is_udp_socket */
+    uint16_t src_port_count; /* then: its source ports */
+    enum roce_labels labels;
+    bool any_dest; /* the device may send to others than the peer */
     /* Of a train, either way, at the most; 1: none. 0: drawn anew for each buffer and burst, so that
      * every test of the engine runs over trains. */
     uint32_t train_pkts;

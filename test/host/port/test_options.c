@@ -11,11 +11,12 @@ Test(port_options, each_is_read)
 {
     struct host_port_options o;
     cr_assert_eq(host_port_options("udp:eth0", &o, NULL), 0);
-    cr_expect(!o.cc && !o.path_migration && !o.masked_atomics && !o.hop_limit && !o.traffic_class &&
-              !o.num_pkeys);
-    cr_assert_eq(
-        host_port_options("udp:eth0,cc,apm,masked-atomics,dscp=26,hops=9,pkey=0x8001,pkey=2", &o, NULL), 0);
-    cr_expect(o.cc && o.path_migration && o.masked_atomics);
+    cr_expect(!o.cc && !o.path_migration && !o.masked_atomics && !o.entropy && !o.hop_limit &&
+              !o.traffic_class && !o.num_pkeys);
+    cr_assert_eq(host_port_options("udp:eth0,cc,apm,masked-atomics,entropy,dscp=26,hops=9,pkey=0x8001,pkey=2",
+                                   &o, NULL),
+                 0);
+    cr_expect(o.cc && o.path_migration && o.masked_atomics && o.entropy);
     cr_expect_eq(o.traffic_class, 0x68);
     cr_expect_eq(o.hop_limit, 9);
     cr_expect(o.num_pkeys == 2 && o.pkeys[0] == 0x8001 && o.pkeys[1] == 2);
@@ -30,6 +31,7 @@ Test(port_options, a_wrong_one_is_named_with_the_legal_ones)
         {"udp:eth0,", "no option ''"},
         {"udp:eth0,speed=1", "no option 'speed=1'"},
         {"udp:eth0,cc=1", "cc has the value"},
+        {"udp:eth0,entropy=1", "entropy has the value"},
         {"udp:eth0,dscp", "dscp has the value ''"},
         {"udp:eth0,dscp=64", "'64'"},
         {"udp:eth0,dscp=-1", "0 to 63"},

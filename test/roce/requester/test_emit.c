@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
+#include "net/bytes.h"
+#include "net/wire/ether.h"
+#include "net/wire/udp.h"
 #include "test/support/script_suite.h"
 
 #define TWO_GIB (UINT64_C(1) << 31)
@@ -359,6 +362,41 @@ Test(requester_emit, ROCE_FRM_44_one_source_port)
     const struct roce_pkt *p;
     while ((p = script_next(s)))
         cr_assert_eq(p->src_port, port);
+}
+
+/* A UDP socket port has few source ports. The kernel writes the flow label of its packets.
+ * covers: ROCE-FRM-44, ROCE-FRM-45 */
+Test(requester_emit, ROCE_FRM_45_source_ports_of_udp_sockets)
+{
+    config.udp_socket = true;
+    config.ipv6 = true;
+    config.attr.av.flow_label = 0x12345;
+    config.labels = ROCE_LABELS_OF_FLOWS;
+    for (config.src_port_count = 0; config.src_port_count <= 16; config.src_port_count += 16) {
+        renew();
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+        const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+        uint16_t port = roce_label_src_port(0x12345);
+        cr_expect_eq(p->src_port,
+                     config.src_port_count ? NET_UDP_SRC_PORT_FIRST + port % NET_UDP_SRC_PORT_COUNT : 4791);
+        cr_expect_eq(get_be32(p->frame + NET_ETHER_BYTES) & 0xfffff, 0);
+    }
+}
+
+/* A QP without a flow label has one of both QPNs, if the device is told to; the source port is the same.
+ * covers: ROCE-FRM-45 */
+Test(requester_emit, ROCE_FRM_45_flow_labels)
+{
+    config.ipv6 = true;
+    for (unsigned i = 0; i < 2; i++) {
+        config.labels = i ? ROCE_LABELS_OF_FLOWS : ROCE_LABELS_OF_VECTORS;
+        renew();
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+        const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+        uint32_t label = roce_flow_label(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN);
+        cr_expect_eq(get_be32(p->frame + NET_ETHER_BYTES) & 0xfffff, i ? label : 0);
+        cr_expect_eq(p->src_port, roce_label_src_port(label));
+    }
 }
 
 /* covers: ROCE-RC-4, ROCE-OPC-4, ROCE-RC-2 */
