@@ -9,13 +9,11 @@
 #include "host/transport.h"
 
 /* Adds the options of the port's name to those of the program. */
-static int take_options(enum host_port_kind kind, struct host_dev_config *own, struct nornic_error *why)
+static int take_options(struct host_dev_config *own, struct nornic_error *why)
 {
     int err = host_port_options(own->port, &own->options, why);
     if (err)
         return err;
-    if (kind == HOST_PORT_IWARP && own->port[host_port_name_bytes(own->port)])
-        return net_error_set(why, EINVAL, "port '%s': an iWARP device has no options", own->port);
     own->cc.on |= own->options.cc;
     if (own->options.num_pkeys >= own->num_pkeys)
         own->num_pkeys = own->options.num_pkeys + 1;
@@ -35,7 +33,7 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     if (err)
         return err;
     struct host_dev_config own = *config;
-    err = take_options(name.kind, &own, why);
+    err = take_options(&own, why);
     if (err)
         return err;
     const struct host_transport *transport = of_kind[name.kind];

@@ -71,6 +71,18 @@ struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connec
     return conn;
 }
 
+void host_iw_set_tcp_of_dev(int fd, const struct host_iw *iw)
+{
+    const struct host_iw_tcp_options options = {.has_traffic_class = iw->traffic_class != 0,
+                                                .traffic_class = iw->traffic_class};
+    const int hops = iw->hop_limit;
+    host_iw_set_tcp(fd, &options);
+    if (hops) {
+        setsockopt(fd, IPPROTO_IP, IP_TTL, &hops, sizeof hops);
+        setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof hops);
+    }
+}
+
 void host_iw_set_tcp(int fd, const struct host_iw_tcp_options *options)
 {
     const int traffic_class = options->traffic_class;

@@ -264,6 +264,8 @@ static struct host_iw *new_iw(const struct host_dev_config *config, const struct
     if (!iw)
         return NULL;
     iw->config = config->iwarp;
+    iw->traffic_class = config->options.traffic_class;
+    iw->hop_limit = config->options.hop_limit;
     iw->only = name->addr;
     iw->set.fd = -1;
     rdma_numbers_init(&iw->qpns, &host_random, HOST_IW_QPNS);

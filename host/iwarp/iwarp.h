@@ -122,7 +122,8 @@ struct host_iw {
     struct host_dev *dev;
     struct rdma_domain *domain;
     struct nornic_iwarp_config config;
-    char name[HOST_IW_NAME_BYTES]; /* of the port */
+    uint8_t traffic_class, hop_limit; /* of the sockets; 0: the kernel's */
+    char name[HOST_IW_NAME_BYTES];    /* of the port */
     struct net_interface interface;
     struct nornic_addr only; /* the one address that it is for; zero: those of the interface */
     struct nornic_addr addrs[HOST_IW_MAX_ADDRS];
@@ -188,6 +189,7 @@ void host_iw_set_sleep(struct host_iw_set *set, struct host_dev *dev, uint64_t t
 struct host_iw_conn *host_iw_conn_new(struct host_iw *iw, int fd, bool is_connecting, uint64_t end_ns);
 
 /* Sets them for a socket of TCP, connected or to be. Options that the kernel refuses are left out. */
+void host_iw_set_tcp_of_dev(int fd, const struct host_iw *iw); /* first: options of the device */
 void host_iw_set_tcp(int fd, const struct host_iw_tcp_options *options);
 
 /* It has something to do. */

@@ -75,15 +75,21 @@ static const struct {
     const char *name;
     option_taker *take;
     const char *legal;
+    bool is_of_iwarp; /* the kernel's TCP has it */
 } options[] = {
-    {"cc", take_cc, "no value"},
-    {"apm", take_apm, "no value"},
-    {"masked-atomics", take_masked, "no value"},
-    {"entropy", take_entropy, "no value"},
-    {"dscp", take_dscp, "0 to 63"},
-    {"hops", take_hops, "1 to 255"},
-    {"pkey", take_pkey, "0x0001 to 0xffff without 0x8000, and at most 16 of them"},
+    {"cc", take_cc, "no value", false},
+    {"apm", take_apm, "no value", false},
+    {"masked-atomics", take_masked, "no value", false},
+    {"entropy", take_entropy, "no value", false},
+    {"dscp", take_dscp, "0 to 63", true},
+    {"hops", take_hops, "1 to 255", true},
+    {"pkey", take_pkey, "0x0001 to 0xffff without 0x8000, and at most 16 of them", false},
 };
+
+static bool is_iwarp(const char *port)
+{
+    return strncmp(port, "iwarp:", 6) == 0;
+}
 
 unsigned host_port_name_bytes(const char *port)
 {
@@ -101,15 +107,20 @@ static int take_one(const char *port, const char *at, size_t bytes, struct host_
     for (unsigned i = 0; i < array_len(options); i++) {
         if (strlen(options[i].name) != name_bytes || strncmp(options[i].name, at, name_bytes) != 0)
             continue;
+        if (is_iwarp(port) && !options[i].is_of_iwarp)
+            return net_error_set(
+                why, EINVAL,
+                "port '%s': an iWARP device has no option %s, since the kernel's TCP carries its "
+                "packets: there are dscp=0..63 and hops=1..255",
+                port, options[i].name);
         if (options[i].take(value, out) && bytes - name_bytes <= sizeof value)
             return 0;
         return net_error_set(why, EINVAL, "port '%s': option %s has the value '%s': legal is %s", port,
                              options[i].name, value, options[i].legal);
     }
-    return net_error_set(why, EINVAL,
-                         "port '%s': no option '%.*s': there are cc, apm, masked-atomics, entropy, "
-                         "dscp=0..63, hops=1..255 and pkey=0x8001",
-                         port, (int)bytes, at);
+    return net_error_set(why, EINVAL, "port '%s': no option '%.*s': there are %sdscp=0..63%s hops=1..255%s",
+                         port, (int)bytes, at, is_iwarp(port) ? "" : "cc, apm, masked-atomics, entropy, ",
+                         is_iwarp(port) ? " and" : ",", is_iwarp(port) ? "" : " and pkey=0x8001");
 }
 
 int host_port_options(const char *port, struct host_port_options *out, struct nornic_error *why)

@@ -57,4 +57,27 @@ run "${in_a[@]}" "$nornic" smc connect -d packet:nna,cc,dscp=26,hops=9 --require
     10.77.0.2 5000 <"$tmp/file"
 finish
 shows smc_dscp_ecn_and_hops "$tmp/smc.pcapng" "ip.src==10.77.0.1 && infiniband.bth.opcode<17" '26\t2\t9'
+
+# --- iWARP: both ends have options of their own ---
+# iwarp NAME FAMILY TO DSCP HOPS WANTED: the packets to each end, SYN and SYN-ACK included
+iwarp() {
+    "${in_b[@]}" tcpdump -i nnb -U --immediate-mode -w "$tmp/iwarp.pcap" tcp port 18701 2>"$tmp/tcpdump.err" &
+    local dump=$! found
+    e2e_pids+=("$dump")
+    until_true 10 grep -q listening "$tmp/tcpdump.err"
+    start "${in_b[@]}" "$nornic" rping -s -p 18701 --port iwarp:nnb,dscp=10
+    listening "$ns_b" 18701
+    run "${in_a[@]}" "$nornic" rping -c -a "$3" -C 5 -p 18701 --port iwarp:nna,dscp=26,hops=9
+    finish
+    kill -INT "$dump"
+    wait "$dump"
+    found=$(tshark -r "$tmp/iwarp.pcap" -T fields -e "$2.dst" -e "$4" -e "$5" 2>/dev/null | sort -u | xargs)
+    if [ $rc = 0 ] && [ "$server_rc" = 0 ] && [ "$found" = "$6" ]; then ok "$1"
+    else notok "$1" "on the wire: $found; $rc: $out $err; server $server_rc: $server_err"; fi
+}
+iwarp iwarp_dscp_and_hops ip 10.77.0.2 ip.dsfield.dscp ip.ttl "10.77.0.1 10 64 10.77.0.2 26 9"
+iwarp iwarp6_dscp_and_hops ipv6 fd77::2 ipv6.tclass.dscp ipv6.hlim "fd77::1 10 64 fd77::2 26 9"
+run "$nornic" rping -c -a 127.0.0.1 --port iwarp:127.0.0.1,cc
+if [ $rc = 2 ] && one_sentence "$err" "there are dscp=0..63 and hops=1..255"; then ok iwarp_names_those_that_fit
+else notok iwarp_names_those_that_fit "$rc: $err"; fi
 exit $status

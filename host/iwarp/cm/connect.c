@@ -36,6 +36,7 @@ static int open_socket(const struct host_iw_id *id, int *out, int *refusal)
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on); /* the port is chosen by both ends */
     if (id->src_port) /* for several, each to another peer; and again at once where nobody listened */
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    host_iw_set_tcp_of_dev(fd, iw);
     host_iw_set_tcp(fd, &id->tcp);
     int err = 0;
     if (bind(fd, &from.any, from_bytes) < 0 || (connect(fd, &to.any, to_bytes) < 0 && errno != EINPROGRESS))

@@ -29,16 +29,18 @@ static bool on_ready(struct host_iw_fd *self, uint32_t events)
 }
 
 /* 0 or -errno: bound and listening. */
-static int open_socket(const struct nornic_addr *addr, unsigned ifindex, uint16_t *port, int *out)
+static int open_socket(const struct host_iw *iw, const struct nornic_addr *addr, uint16_t *port, int *out)
 {
     const int on = 1;
+    const unsigned ifindex = nornic_addr_is_link_local(addr) ? iw->interface.index : 0;
     union net_sockaddr at;
     socklen_t at_bytes = net_sockaddr_set(&at, addr, *port, ifindex), got_bytes = sizeof at;
     int fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* its children have it, too */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* its children have it, too, */
+    host_iw_set_tcp_of_dev(fd, iw);                           /* and these */
     if (bind(fd, &at.any, at_bytes) < 0 || listen(fd, BACKLOG) < 0 ||
         getsockname(fd, &at.any, &got_bytes) < 0) {
         int err = -errno;
@@ -54,7 +56,7 @@ int host_iw_cm_listen_on(struct host_iw_id *id, const struct nornic_addr *addr, 
 {
     struct host_iw *iw = id->cm->iw;
     int fd = -1;
-    int err = open_socket(addr, nornic_addr_is_link_local(addr) ? iw->interface.index : 0, port, &fd);
+    int err = open_socket(iw, addr, port, &fd);
     if (err)
         return err;
     struct host_iw_listener *listener = calloc(1, sizeof *listener);

@@ -21,6 +21,8 @@ Test(port_options, each_is_read)
     cr_expect_eq(o.hop_limit, 9);
     cr_expect(o.num_pkeys == 2 && o.pkeys[0] == 0x8001 && o.pkeys[1] == 2);
     cr_expect_eq(host_port_name_bytes("udp:eth0,cc"), 8);
+    cr_assert_eq(host_port_options("iwarp:eth0,dscp=10,hops=3", &o, NULL), 0);
+    cr_expect(o.traffic_class == 0x28 && o.hop_limit == 3);
 }
 
 Test(port_options, a_wrong_one_is_named_with_the_legal_ones)
@@ -31,6 +33,12 @@ Test(port_options, a_wrong_one_is_named_with_the_legal_ones)
         {"udp:eth0,", "no option ''"},
         {"udp:eth0,speed=1", "no option 'speed=1'"},
         {"udp:eth0,cc=1", "cc has the value"},
+        {"iwarp:eth0,cc", "no option cc, since"},
+        {"iwarp:eth0,dscp=3,pkey=0x8001", "there are dscp=0..63 and hops=1..255"},
+        {"iwarp:eth0,entropy", "no option entropy"},
+        {"iwarp:eth0,speed", "'speed': there are dscp=0..63 and hops=1..255"},
+        {"udp:eth0,speed", "entropy, dscp=0..63, hops=1..255 and pkey=0x8001"},
+        {"iwarp:eth0,hops=256", "1 to 255"},
         {"udp:eth0,entropy=1", "entropy has the value"},
         {"udp:eth0,dscp", "dscp has the value ''"},
         {"udp:eth0,dscp=64", "'64'"},
