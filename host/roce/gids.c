@@ -78,8 +78,8 @@ static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
     }
 }
 
-/* Connections from now on fit the interface; of those that stand the kernel drops what is too long, without a
- * word to anybody, so that they end as if the peer were gone. */
+/* Connections from now on fit the interface; of those that stand the kernel drops packets that are too long,
+ * without a word to anybody, so that they end as if the peer were gone. */
 static void set_mtu(struct host_dev *dev, const struct net_interface *interface)
 {
     uint32_t before = roce_dev_port_mtu(dev->engine);
@@ -127,8 +127,7 @@ static void on_change(void *ctx, const struct net_watch_change *change)
     }
 }
 
-/* Addresses that found no room get what removals have left, those that were refused what others have let go.
- */
+/* Addresses that found no room get the entries that removals have left. Refused ones are tried again. */
 static void fill_up(struct host_gids *gids)
 {
     unsigned count;
@@ -136,6 +135,18 @@ static void fill_up(struct host_gids *gids)
     gids->is_full = gids->is_refused = false;
     for (unsigned i = 0; i < count; i++)
         add(gids, &addrs[i]);
+}
+
+/* Notes that addresses have no entry, unless the device has a notice already. */
+static void tell_full(const struct host_gids *gids)
+{
+    struct nornic_error *notice = &gids->dev->notice;
+    if (gids->is_full && notice->text[0] == '\0')
+        net_error_set(
+            notice, ENOSPC,
+            "%s has more addresses than the %d entries of a GID table: the last ones have none. Name "
+            "one of them as the port, as in udp:ADDRESS",
+            gids->dev->port->name, NORNIC_GID_MAX);
 }
 
 /* Nobody says when a program ends that has an address. Setting the timer makes it unreadable, too. */
@@ -151,6 +162,7 @@ static int read_news(struct host_gids *gids)
     int err = net_watch_read(gids->watch, on_change, gids);
     if (!err && gids->is_full)
         fill_up(gids);
+    tell_full(gids);
     run_timer(gids);
     return err;
 }

@@ -158,6 +158,9 @@ Test(gids, a_full_table_takes_more_when_it_can)
     run("for i in $(seq 80); do echo addr add 10.90.0.$i/32 dev nn0; done | ip -batch -");
     open_dev(&(struct host_dev_config){.port = NULL});
     cr_expect_str_neq(gid(63), "-");
+    struct nornic_error notice;
+    cr_assert(host_dev_notice(dev, &notice), "it is told");
+    cr_expect(strstr(notice.text, "more addresses than the 64 entries"), "%s", notice.text);
     run("for i in $(seq 40); do echo addr del 10.90.0.$i/32 dev nn0; done | ip -batch -");
     await_gid(2, "10.90.0.63");
     uint64_t end_ns = host_now_ns() + 10 * SECOND;
