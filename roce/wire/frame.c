@@ -183,8 +183,3 @@ uint16_t roce_label_src_port(uint32_t flow_label)
 {
     return (uint16_t)(0xc000 | ((flow_label & 0x3fff) ^ (flow_label >> 14)));
 }
-
-uint16_t roce_flow_src_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn)
-{
-    return roce_label_src_port(roce_flow_label(flow_label, local_qpn, remote_qpn));
-}

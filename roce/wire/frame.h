@@ -60,7 +60,5 @@ uint32_t roce_frame_seal(const struct roce_frame_template *t, uint8_t *frame, ui
  * are the same at both ends. And the UDP source port of a flow label (ROCE-FRM-45). */
 uint32_t roce_flow_label(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn);
 uint16_t roce_label_src_port(uint32_t flow_label);
-/* The UDP source port of a connected QP: both of the above. */
-uint16_t roce_flow_src_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn);
 
 #endif

@@ -118,7 +118,8 @@ static void expect_port(const char *path, uint64_t number, const struct net_capt
     cr_expect_geq(pkt.src_port, 0xc000, "%s frame %" PRIu64, path, number);
     /* in these captures both QPs of a pair have one number */
     if (strstr(path, "rc_send") || strstr(path, "rc_ipv6"))
-        cr_expect_eq(pkt.src_port, roce_flow_src_port(0, pkt.bth.dest_qpn, pkt.bth.dest_qpn),
+        cr_expect_eq(pkt.src_port,
+                     roce_label_src_port(roce_flow_label(0, pkt.bth.dest_qpn, pkt.bth.dest_qpn)),
                      "%s frame %" PRIu64 ": QPN %u, port %04x", path, number, pkt.bth.dest_qpn, pkt.src_port);
 }
 

@@ -100,7 +100,7 @@ Test(cnp, ROCE_HDR_12_the_packet)
     cr_expect_eq(get_be16(ip + 2), 60);
     cr_expect_eq(ip[1], 48 << 2);
     cr_expect_eq(pkt->hop_limit, config.attr.av.hop_limit);
-    cr_expect_eq(pkt->src_port, roce_flow_src_port(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN));
+    cr_expect_eq(pkt->src_port, roce_label_src_port(roce_flow_label(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN)));
     cr_expect_eq(pkt->bth.dest_qpn, SCRIPT_PEER_QPN);
     cr_expect_eq(pkt->bth.pkey, 0x7fff, "P_Key 0x%04x", pkt->bth.pkey);
     cr_expect_eq(pkt->bth.psn, 0);

@@ -358,7 +358,7 @@ Test(requester_emit, ROCE_FRM_44_one_source_port)
 {
     script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 5000);
     script_post(s, 2, NORNIC_WR_RDMA_READ, 0, 5000);
-    uint16_t port = roce_flow_src_port(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN);
+    uint16_t port = roce_label_src_port(roce_flow_label(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN));
     const struct roce_pkt *p;
     while ((p = script_next(s)))
         cr_assert_eq(p->src_port, port);
@@ -463,7 +463,8 @@ Test(requester_emit, ROCE_FRM_12_the_address_vector_shows_on_the_wire)
     cr_assert_eq(p->tclass, 0x68);
     cr_assert_eq(p->hop_limit, 1);
     cr_assert_eq(p->vlan_tci, -1);
-    cr_assert_eq(p->src_port, roce_flow_src_port(0x12345, roce_qp_num(s->qp), SCRIPT_PEER_QPN));
+    cr_assert_eq(p->src_port,
+                 roce_label_src_port(roce_flow_label(0x12345, roce_qp_num(s->qp), SCRIPT_PEER_QPN)));
     config.attr.av.traffic_class = 0x6b; /* ECN 00 without congestion management, whatever is asked for */
     renew();
     script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);

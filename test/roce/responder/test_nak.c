@@ -203,7 +203,7 @@ Test(responder_nak, ROCE_RS_13_a_nak_is_the_last_word)
 /* covers: ROCE-RS-14, ROCE-FRM-44, ROCE-FRM-45, ROCE-HDR-2 */
 Test(responder_nak, ROCE_RS_14_what_an_ack_looks_like)
 {
-    uint16_t port = roce_flow_src_port(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN);
+    uint16_t port = roce_label_src_port(roce_flow_label(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN));
     send(write_only(0));
     send(write_only(2));
     for (int i = 0; i < 2; i++) {

@@ -201,16 +201,16 @@ Test(frame, ROCE_FRM_6_headers_take_what_they_say)
 /* covers: ROCE-FRM-44, ROCE-FRM-45 */
 Test(frame, ROCE_FRM_45_source_ports)
 {
-    cr_expect_eq(roce_flow_src_port(0, 17, 17), 0xc121);
-    cr_expect_eq(roce_flow_src_port(0, 18, 18), 0xc144);
-    cr_expect_eq(roce_flow_src_port(0, 27, 27), 0xc2d9);
+    cr_expect_eq(roce_label_src_port(roce_flow_label(0, 17, 17)), 0xc121);
+    cr_expect_eq(roce_label_src_port(roce_flow_label(0, 18, 18)), 0xc144);
+    cr_expect_eq(roce_label_src_port(roce_flow_label(0, 27, 27)), 0xc2d9);
     /* worked out by hand: all 48 bits of the product count */
-    cr_expect_eq(roce_flow_src_port(0, 0xabcdef, 0xfedcba), 0xe47d);
-    cr_expect_eq(roce_flow_src_port(0, 0xffffff, 0xfffffe), 0xff12);
-    cr_expect_eq(roce_flow_src_port(0xabcde, 1, 2), 0xc000 | (0x3cde ^ 0x2a));
+    cr_expect_eq(roce_label_src_port(roce_flow_label(0, 0xabcdef, 0xfedcba)), 0xe47d);
+    cr_expect_eq(roce_label_src_port(roce_flow_label(0, 0xffffff, 0xfffffe)), 0xff12);
+    cr_expect_eq(roce_label_src_port(roce_flow_label(0xabcde, 1, 2)), 0xc000 | (0x3cde ^ 0x2a));
     for (uint32_t a = 1; a < 0xffffff; a += 77777) {
-        uint16_t port = roce_flow_src_port(0, a, 0xfedcba);
-        cr_expect_eq(port, roce_flow_src_port(0, 0xfedcba, a), "both ends choose one port");
+        uint16_t port = roce_label_src_port(roce_flow_label(0, a, 0xfedcba));
+        cr_expect_eq(port, roce_label_src_port(roce_flow_label(0, 0xfedcba, a)), "both ends choose one port");
         cr_expect_geq(port, 0xc000);
     }
 }
