@@ -22,7 +22,7 @@ struct segment {
 
 /* --- Sends and Immediate Data --- */
 
-/* Fails the receive that is held; the program learns of the end of the stream by it. */
+/* Fails the receive that is held. Its completion reports the end of the stream, and no event follows. */
 static uint16_t fail_receive(struct iwarp_qp *qp, enum nornic_wc_status status, uint16_t code)
 {
     struct nornic_wc wc = {.status = status, .opcode = NORNIC_WC_RECV};
@@ -85,7 +85,8 @@ static uint16_t take_send(struct iwarp_qp *qp, const struct segment *s)
     return deliver(qp, s, &(struct nornic_wc){.opcode = NORNIC_WC_RECV, .byte_len = qp->sink.mo});
 }
 
-/* IWARP-RDMAP-40, -41, -43, IWARP-VERB-07: the data of the Write right before it counts as its own. */
+/* Takes Immediate Data (IWARP-RDMAP-40, -41, -43, IWARP-VERB-07). `write_bytes` of a Write directly
+ * before are the completion's byte count. */
 static uint16_t take_imm(struct iwarp_qp *qp, const struct segment *s, uint64_t write_bytes)
 {
     struct nornic_wc wc = {
@@ -102,7 +103,7 @@ static uint16_t take_imm(struct iwarp_qp *qp, const struct segment *s, uint64_t 
 
 /* --- tagged --- */
 
-/* IWARP-DDP-08, -23..27: a Write of nothing is not looked at. */
+/* Places a segment of a Write (IWARP-DDP-08, -23..27). A Write of 0 bytes skips the check of its STag. */
 static uint16_t take_write(struct iwarp_qp *qp, const struct segment *s)
 {
     const struct rdma_qp *base = &qp->base;
@@ -131,7 +132,8 @@ static uint16_t take_tagged(struct iwarp_qp *qp, const struct segment *s)
 
 /* --- untagged --- */
 
-/* IWARP-DDP-20, -21, -13; IWARP-RDMAP-03. A message goes on at its last octet. */
+/* Checks the queue, MSN and MO of a segment (IWARP-DDP-20, -21, -13; IWARP-RDMAP-03). A segment
+ * continues at the end of the last one. */
 static uint16_t check_untagged(const struct iwarp_qp *qp, const struct segment *s)
 {
     uint32_t so_far = s->ddp.qn == IWARP_QN_SEND ? qp->sink.mo : 0;
@@ -193,8 +195,8 @@ static uint16_t check_control(const struct iwarp_qp *qp, const struct iwarp_ctrl
     return is_known && is_tagged == ctrl->t ? IWARP_TERM_NONE : IWARP_TERM_RDMAP_OPCODE;
 }
 
-/* A segment that is not as it has to be ends the stream. A Terminate does so anyway, and none answers
- * another (IWARP-RDMAP-30, -35). In another version of DDP or RDMAP its opcode may mean anything. */
+/* Ends the stream for an invalid segment. A Terminate is never answered by another (IWARP-RDMAP-30,
+ * -35). In another version of DDP or RDMAP the opcode may mean anything. */
 static void refuse(struct iwarp_qp *qp, const struct segment *s, uint16_t code)
 {
     bool is_terminate = s->ctrl.dv == IWARP_DDP_VERSION && iwarp_is_rdmap_version(s->ctrl.rv) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop: events of descriptors, the words of programs in the memory, a round of the engine, and the news
- * of it back into the memory. It drives the runtime of sock/ itself, in one thread. */
+/* The loop: events of descriptors, the bits that programs set in the shared memory, a round of the
+ * engine, and its results back to the shared memory. One thread drives the runtime of sock/, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 
 #define MAX_EVENTS 64
 #define MAX_PASSES 32 /* over bits, rounds and news, until descriptors are looked at again */
-/* How long the service looks again before it sleeps: longer than a peer takes to answer 16 KiB. A service
- * that sleeps has to be woken in mid answer, by the peer's packet, and its program after it. */
+/* The service polls this long before it sleeps: longer than a peer takes to answer 16 KiB. Otherwise the
+ * peer's packet would have to wake the service, and the service its program. */
 #define SPIN_NS      60000u
 #define IDLE_LOOK_MS 1000
 #define TELL_AT_ONCE 16 /* connections, before programs are woken and their answers leave */
@@ -74,7 +74,7 @@ static void on_source(struct service *service, const struct service_source *sour
     }
 }
 
-/* Looks at the blocks that programs marked. Bits of connections that are no more are old. */
+/* Looks at the blocks that programs marked. Ignores bits of closed connections. */
 static bool look(struct service *service)
 {
     uint32_t slots[64];
@@ -120,9 +120,8 @@ static void look_by_time(struct service *service)
     }
 }
 
-/* Whether anything was done. Programs hear of a round before the next one, which takes acknowledgements to
- * the wire and costs calls of the kernel; and their answers at once, as after a wake-up that gives them
- * this processor, leaves by the same calls. */
+/* Works until nothing is left, or for MAX_PASSES. Returns whether there was work. Programs are notified
+ * of a round before the next one. So their answers leave with the acknowledgements of that next round. */
 static bool work(struct service *service)
 {
     bool any = false, did = true;
@@ -140,7 +139,8 @@ static bool work(struct service *service)
     return any;
 }
 
-/* Programs ring from now on; their words from before are seen: service_ring(). */
+/* Announces the sleep, so that programs ring the doorbell from now on (service_ring()). Returns false if a
+ * program has set a bit before. */
 static bool may_sleep(struct service *service)
 {
     atomic_store(&service->head->sleep, ++service->num_sleeps);
@@ -166,8 +166,8 @@ static int sleep_ms(const struct service *service)
     return service->config.idle_ns == NET_TIME_NONE ? -1 : IDLE_LOOK_MS;
 }
 
-/* Requests of programs come last, since beginning a connection takes longest: if one has ended as well, its
- * peer hears so first. It may have waited for that end to accept the connection that begins. */
+/* Handles requests of programs last, because a new connection takes longest. If a connection has ended,
+ * too, a round tells its peer first: the peer may wait for that end before it accepts. */
 static void take_events(struct service *service, const struct epoll_event *events, int n)
 {
     struct service_source *asking[MAX_EVENTS];
@@ -219,7 +219,8 @@ void service_run(struct service *service, int stop_fd)
 
 /* --- its beginning --- */
 
-/* One that is robust, shared by processes, and tells a thread that it has it already. */
+/* Makes a mutex that is robust, is shared by processes, and returns EDEADLK to a thread that holds it.
+ * Returns 0 or -errno. */
 static int make_fresh_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attr;
@@ -232,8 +233,8 @@ static int make_fresh_lock(pthread_mutex_t *lock)
     return -err;
 }
 
-/* Tells programs of the peers that send SMC-R's messages without the TCP option: one that can have
- * no loan any more has to decline these itself. */
+/* Tells programs the peers that send SMC-R's messages without the TCP option. A program that gets no
+ * more loans declines these messages itself. */
 static void name_peers(struct service *service)
 {
     for (unsigned i = 0; i < service->config.num_peers; i++) {
@@ -280,8 +281,7 @@ static int explain_other(const char *path, const struct stat *st, struct nornic_
 }
 
 /* Opens the file of the lock, without waiting for a reader of a fifo. Returns the descriptor, or -errno
- * with a
- * sentence. */
+ * with a sentence. */
 static int open_lock(const char *path, struct nornic_error *why)
 {
     struct stat st;
@@ -298,7 +298,8 @@ static int open_lock(const char *path, struct nornic_error *why)
     return explain_other(path, &st, why);
 }
 
-/* One service a path, however many are started at once: the lock is its file's, which stays. */
+/* Locks the path's lock file, so that a path has one service. The file stays. Returns 0, or -errno with a
+ * sentence: -EADDRINUSE if a service runs there. */
 static int take_path(struct service *service, struct nornic_error *why)
 {
     char lock[SERVICE_PATH_BYTES + 8];
@@ -326,7 +327,7 @@ static int listen_there(struct service *service, struct nornic_error *why)
                              sizeof addr.sun_path - 1);
     memcpy(addr.sun_path, service->path, strlen(service->path) + 1);
     struct stat st;
-    if (lstat(service->path, &st) == 0) { /* of one that was killed: the lock is ours */
+    if (lstat(service->path, &st) == 0) { /* left by a service that was killed: this one has the lock */
         if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
             return explain_other(service->path, &st, why);
         unlink(service->path);
@@ -334,8 +335,8 @@ static int listen_there(struct service *service, struct nornic_error *why)
     service->listen_fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (service->listen_fd < 0)
         err = errno;
-    /* Before it can be found: nobody else's eyes. Accepted sockets inherit that the kernel tells
-     * the sender of each packet. */
+    /* Its mode is 0600 before bind() makes it visible. Accepted sockets inherit SO_PASSCRED: the kernel
+     * tells the sender of each packet. */
     const int on = 1;
     if (!err && setsockopt(service->listen_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
         err = errno;
@@ -443,7 +444,7 @@ void service_files(const struct service *service, smcr_file_visit visit, void *c
 
 /* --- its end --- */
 
-/* Bytes that were handed over are delivered, and the peers hear the end, as far as there is time. */
+/* Delivers bytes that were handed over, and closes all connections, within END_NS. */
 static void end_loans(struct service *service)
 {
     uint64_t end_ns = host_now_ns() + END_NS;
@@ -475,7 +476,7 @@ int service_close(struct service *service, struct nornic_error *why)
     service->is_full = false;
     end_loans(service);
     int err = smcr_sock_stop(why);
-    /* Those that were cut off. */
+    /* Tells programs about connections that did not close in time. */
     smcr_rt_lock();
     while (tell())
         ;

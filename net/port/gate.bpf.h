@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The gate itself, a part of the programs that stand in front of a ring: xdp/steer.bpf.c for an AF_XDP
- * socket, net/port/filter.bpf.c for a packet socket. They find the headers, each in its own way; which
- * packet may pass is said here, once.
+/* The gate, a part of two programs: xdp/steer.bpf.c in front of an AF_XDP socket, and net/port/filter.bpf.c
+ * in front of a packet socket. The programs find the headers. The gate decides which packet passes.
  *
- * A ring has so many places, and who sends fastest gets most of them. So what the engine would drop anyway,
- * because it names no queue pair that takes packets or does not come from the peer of the one it names, has
- * to be dropped before it gets one: else a stranger's packets take the places of the peer's, whose loss costs
- * a round trip and the sending again of all behind it. */
+ * A ring has few places, and the fastest sender gets most of them. So the gate drops packets without a
+ * queue pair, or from a stranger, before they take a place. Otherwise packets of the peer would be lost.
+ * A loss costs a round trip and the retransmission of all later packets. */
 #ifndef NORNIC_NET_GATE_BPF_H
 #define NORNIC_NET_GATE_BPF_H
 
@@ -27,7 +25,7 @@
 #define BTH_BYTES       12
 #define BTH_QPN_OFFSET  4 /* of 4 bytes of which the last 3 are the number */
 
-/* Without room taken in advance: most devices have few queue pairs. */
+/* Rules by QPN. No memory is taken in advance: most devices have few queue pairs. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, NET_GATE_RULES_MAX);
@@ -54,7 +52,8 @@ static __always_inline bool gate_drop(enum net_gate_drop reason)
     return false;
 }
 
-/* Within its share of this window. Two CPUs that count at once may let one more pass, which is no matter. */
+/* Returns whether the packet is within the limit of this window. Two CPUs that count at once may let one
+ * more pass, which does no harm. */
 static __always_inline bool gate_is_in_limit(struct net_gate_rule *rule)
 {
     __u32 window = (__u32)(bpf_ktime_get_ns() >> NET_GATE_WINDOW_SHIFT);
@@ -65,8 +64,8 @@ static __always_inline bool gate_is_in_limit(struct net_gate_rule *rule)
     return rule->passed++ < nornic_gate.limit;
 }
 
-/* A packet whose BTH has `qpn_word` (network order) where the destination QP is may pass; else it is counted.
- */
+/* Returns whether a packet may pass. `qpn_word` is the word of its BTH with the destination QP, in network
+ * order. Counts a drop. */
 static __always_inline bool gate_admits(__be32 qpn_word, const struct gate_source *source)
 {
     __u32 qpn = bpf_ntohl(qpn_word) & 0xffffff;

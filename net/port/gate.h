@@ -22,13 +22,13 @@ struct net_gate_program {
     uint32_t extra_flags; /* of BPF_PROG_LOAD */
 };
 
-/* All zero: there is none, and its calls do nothing. */
+/* A gate; all zero: none, and the calls do nothing. */
 struct net_gate {
     struct bpf_object *object;
     int program_fd, rules_fd;     /* the object's */
     struct net_gate_state *state; /* in memory that the program sees too; the object's */
-    /* Rules that the kernel had no room for. They would keep out what is wanted, so the gate stands open as
-     * long as there is one; or for good, if there was no memory for them here either. */
+    /* Rules that the kernel had no room for. A closed gate would drop their packets. So the gate stays open
+     * while there is one, and for good if this process had no memory to note one. */
     struct net_gate_missing *missing;
     uint32_t num_missing;
     size_t missing_room;
@@ -39,16 +39,16 @@ struct net_gate {
 int net_gate_load(struct net_gate *gate, const struct net_gate_program *program);
 void net_gate_unload(struct net_gate *gate);
 
-/* The ring behind the gate has places for so many frames of the full size: what NET_STEER_LIMITED is a share
- * of. */
+/* Sets the size of the ring after the gate, in frames of full size. The limit of NET_STEER_LIMITED is a
+ * share of it. */
 void net_gate_set_ring(struct net_gate *gate, uint32_t frames);
 
-/* net_port_steer(). What the kernel had no room for is tried again in each call. False: there is no gate, or
- * it stands open for want of room. */
+/* Sets a rule: net_port_steer(). Tries missing rules again. Returns false if there is no gate, or it
+ * stays open for want of room. */
 bool net_gate_steer(struct net_gate *gate, uint32_t dest_qpn, enum net_steer whose,
                     const struct nornic_addr *peer);
 
-/* Puts what the gate has dropped into a port's counters. */
+/* Adds the gate's drops to a port's counters. */
 void net_gate_count(const struct net_gate *gate, struct net_port_counters *counters);
 
 #endif

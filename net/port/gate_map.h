@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the programs in front of a port's ring and this library say to each other: which packets may pass. */
+/* The maps that the BPF programs in front of a port's ring share with this library: rules and counters. */
 #ifndef NORNIC_NET_GATE_MAP_H
 #define NORNIC_NET_GATE_MAP_H
 
@@ -14,11 +14,11 @@
 #define NET_GATE_LIMITED      3
 #define NET_GATE_WINDOW_SHIFT 24 /* of nanoseconds */
 
-/* Of a number (BTH destination QP, in host order, the key). What has no rule takes nothing. */
+/* The rule of a destination QPN (the key, in host order). A QPN without a rule takes no packets. */
 struct net_gate_rule {
     __u32 whose;   /* enum net_steer, never NET_STEER_NOBODY */
     __u32 peer[4]; /* NET_STEER_PEER: the source address, IPv4 as ::ffff:a.b.c.d, in network order */
-    /* NET_STEER_LIMITED, the program's own: how many have passed in which window */
+    /* NET_STEER_LIMITED, written by the program: the last window, and the packets that passed in it */
     __u32 window, passed;
 };
 
@@ -27,7 +27,7 @@ enum net_gate_drop { NET_GATE_NO_QP, NET_GATE_STRANGER, NET_GATE_TOO_MANY, NET_G
 /* Mapped into the process: counters are read, and the gate is opened and closed, without a call. */
 struct net_gate_state {
     __u64 dropped[NET_GATE_DROPS];
-    __u32 is_closed; /* 0: all pass, as long as nobody has said what is wanted */
+    __u32 is_closed; /* 0: all pass, before the first rule */
     __u32 limit;     /* NET_STEER_LIMITED: so many in a window */
 };
 

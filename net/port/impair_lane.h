@@ -39,13 +39,14 @@ struct net_lane {
     uint64_t gone_by; /* frames that were not lost */
 };
 
-/* Allocates everything a lane will need. `config` and `counters` are kept. `frame_bytes`: longest frame. 0 or
- * -ENOMEM; call net_lane_deinit() in both cases. */
+/* Allocates everything a lane will need. `config` and `counters` are kept. `frame_bytes`: longest frame.
+ * 0 or -ENOMEM; call net_lane_deinit() in both cases. */
 int net_lane_init(struct net_lane *lane, const struct net_impair_config *config,
                   struct net_impair_counters *counters, uint32_t frame_bytes, unsigned direction);
 void net_lane_deinit(struct net_lane *lane);
 
-/* A free slot, or NET_LANE_NO_SLOT; and back. There are NET_BURST slots more than the queue may hold. */
+/* Takes a free slot, or returns NET_LANE_NO_SLOT; net_lane_give() releases it. There are NET_BURST slots
+ * more than the queue may hold. */
 uint32_t net_lane_take(struct net_lane *lane);
 void net_lane_give(struct net_lane *lane, uint32_t slot);
 uint8_t *net_lane_data(const struct net_lane *lane, uint32_t slot);
@@ -54,20 +55,21 @@ uint8_t *net_lane_data(const struct net_lane *lane, uint32_t slot);
 void net_lane_admit(struct net_lane *lane, uint32_t slot, const struct net_impair_fate *fate,
                     uint64_t now_ns);
 
-/* A frame went by that never entered the lane: counts for those that are held back. */
+/* Counts a frame that passed without entering the lane: frames that are held back wait for a number of
+ * such. */
 void net_lane_went_by(struct net_lane *lane, uint64_t now_ns);
 
-/* Lets go of frames that were held back long enough. */
+/* Releases frames that were held back long enough. */
 void net_lane_tick(struct net_lane *lane, uint64_t now_ns);
 
 /* Takes out the next frame that is due and counts it as passed; NET_LANE_NO_SLOT: none is. The caller gives
- * the slot back. */
+ * releases the slot. */
 uint32_t net_lane_next(struct net_lane *lane, uint64_t now_ns);
 
-/* Whether a frame is due. */
+/* Returns whether a frame is due. */
 bool net_lane_is_due(const struct net_lane *lane, uint64_t now_ns);
 
-/* When the lane has something to do next. */
+/* Returns the time of the lane's next work, or NET_TIME_NONE. */
 uint64_t net_lane_deadline_ns(const struct net_lane *lane);
 
 #endif

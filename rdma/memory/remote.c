@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a remote key reaches, and how a key is taken back. */
+/* Checks accesses by remote keys, and invalidates keys. */
 #include <errno.h>
 
 #include "rdma/memory/domain.h"
@@ -7,7 +7,7 @@
 #define REMOTE_CHANGES (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define REMOTE_RIGHTS  (NORNIC_ACCESS_REMOTE_READ | REMOTE_CHANGES)
 
-/* The bound window that `rkey` names and that QP `qpn` of `pd` may use (ROCE-MW-1, MW-2), or NULL. */
+/* Returns the bound window of `rkey` that QP `qpn` of `pd` may use (ROCE-MW-1, MW-2), or NULL. */
 static struct rdma_mw *usable_window(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
                                      uint32_t rkey)
 {
@@ -27,7 +27,7 @@ uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *
             return NULL;
         return rdma_mr_place(mr, va - mr->iova, len_bytes, access & REMOTE_CHANGES);
     }
-    /* ROCE-MW-5: the window's rights and range; its region cannot have gone away while it is bound. */
+    /* ROCE-MW-5: the window's rights and range. Its region lives as long as the window is bound. */
     const struct rdma_mw *mw = usable_window(domain, pd, qpn, rkey);
     if (!mw || (mw->access & access) != access ||
         !rdma_range_is_inside(mw->base, mw->len_bytes, va, len_bytes))
@@ -50,7 +50,8 @@ enum rdma_remote_fault rdma_mr_remote_fault(const struct rdma_domain *domain, co
     return len_bytes && va + (len_bytes - 1) < va ? RDMA_FAULT_WRAP : RDMA_FAULT_BOUNDS;
 }
 
-/* Returns what `key` names to free state: ROCE-MR-7, and RS-44 when a peer asks. */
+/* Invalidates the fast region, or unbinds the type 2 window, of `key` (ROCE-MR-7; RS-44 if a peer asks).
+ * Returns 0 or -EINVAL. */
 static int invalidate(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn, uint32_t key,
                       bool remote)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When which request packet of RC leaves: ROCE sections 7.1 to 7.3. */
+/* Sends the request packets of RC: their order, the window and AckReq (ROCE-RC-1 to RC-22). */
 #include "base/base.h"
 #include "rdma/queue/local_ops.h"
 #include "roce/cc/cc.h"
@@ -9,8 +9,8 @@
 
 #define ACK_REQ_EVERY_PKTS 64 /* ROCE-RC-12 */
 
-/* The window lets the packet at `psn` out. What has arrived behind a gap does not count, but nothing is sent
- * that the peer could not keep. */
+/* Returns whether the window lets the packet at `psn` out. Packets that arrived after a gap do not count
+ * against the window. Beyond the window `psn` is at most `peer.room_pkts` ahead of `una_psn`. */
 static bool has_room(const struct roce_qp *qp, uint32_t psn)
 {
     const struct roce_requester *req = &qp->req;
@@ -20,7 +20,7 @@ static bool has_room(const struct roce_qp *qp, uint32_t psn)
     return ahead <= qp->peer.room_pkts && roce_requester_under_way(qp, psn) < (int64_t)req->window.pkts;
 }
 
-/* Whether the next WQE may start: fence, credits, PSN space. */
+/* Returns whether the next WQE may start: fence, credits, PSN space. */
 static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t psn_count)
 {
     const struct roce_requester *req = &qp->req;
@@ -63,8 +63,8 @@ static bool start_next(struct roce_qp *qp, uint64_t now_ns)
     return true;
 }
 
-/* Whether the request at `psn`, of a READ or atomic, may leave: what was not asked for before waits until the
- * peer may be asked for one more (ROCE-RC-13), and there is room for its answer. */
+/* Returns whether the READ or atomic request at `psn` may leave. A repeated request may. A new one needs
+ * fewer than `max_rd_atomic` outstanding requests (ROCE-RC-13), and room for its answer. */
 static bool may_ask(const struct roce_qp *qp, const struct roce_request *r, uint32_t psn)
 {
     const struct roce_requester *req = &qp->req;
@@ -75,25 +75,25 @@ static bool may_ask(const struct roce_qp *qp, const struct roce_request *r, uint
            (!qp->read_pkts || !outstanding || outstanding + r->psn_count <= 2 * qp->read_pkts);
 }
 
-/* ROCE-RC-12: at the end of a message, on the last packet that the window lets out, and now and then in
- * between. Also where sending was resumed: on a bad line that is the packet most likely to get through, and
- * its ACK is progress. */
+/* Returns whether the packet at `psn` asks for an ACK (ROCE-RC-12): the last of a message, the last of the
+ * window, and at least every 64th. So does the first packet after a resume. On a bad line it is the most
+ * likely to arrive, and its ACK is progress. */
 static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, uint32_t psn)
 {
     uint32_t outstanding = (psn + 1 - qp->req.una_psn) & ROCE_PSN_MASK;
     if (qp->req.is_resuming && psn == qp->req.restart_psn)
         return true;
-    /* Paced packets may take so long that the ack timer fires before they are enough to be asked for. */
+    /* Paced packets ask early: 64 of them may take longer than the ack timer. */
     if (qp->attr.timeout && roce_cc_pacing_ns(qp, qp->req.unasked_pkts + 1) >= roce_ack_timeout_ns(qp) / 4)
         return true;
-    /* A lost packet's repetition may close the gap before packets that asked already. */
+    /* A repeated packet asks: it may close the gap before packets that asked earlier. */
     if (qp->req.board.slots && roce_psn_diff(psn, qp->req.hi_psn) < 0)
         return true;
     return r->is_last || r->psn_count > 1 || outstanding >= qp->req.window.pkts ||
            qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
-/* After the packet at `psn` has been built. */
+/* Updates the requester after the packet at `psn` has been built. */
 static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
@@ -119,8 +119,8 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
         roce_requester_arm(qp, now_ns);
 }
 
-/* The WQE at `cur` cannot be built, or was executed in vain. Those before it may still succeed, so it fails
- * only as the oldest. */
+/* Stops at the WQE at `cur`, which cannot be built or failed locally. Earlier WQEs may still succeed, so
+ * the WQE fails when it is the oldest. */
 static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now_ns)
 {
     qp->req.is_stalled = true;
@@ -129,8 +129,8 @@ static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now
         roce_requester_fail(qp, status, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
-/* Whether the packets behind the one at `psn`, which has just been built, may follow it without being looked
- * at one by one: nothing paces them or wants to see each, and they are sent for the first time. */
+/* Returns whether the packets after the one at `psn` may follow it without separate checks. They have no
+ * pacing, no trace and no selective recovery, and are sent for the first time. */
 static bool may_count_on(const struct roce_qp *qp, uint32_t psn)
 {
     const struct roce_requester *req = &qp->req;
@@ -138,8 +138,8 @@ static bool may_count_on(const struct roce_qp *qp, uint32_t psn)
            !req->board.slots && req->hi_psn == roce_psn_add(psn, 1);
 }
 
-/* Behind a MIDDLE packet `r` at `psn`: those MIDDLE packets of the same message that fit the run and ask for
- * no ACK. */
+/* Adds to the run the MIDDLE packets of the message after `r`, the packet at `psn`. They fit the window,
+ * and ask for no ACK. */
 static void count_on(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, struct roce_run *run)
 {
     struct roce_requester *req = &qp->req;

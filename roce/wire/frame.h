@@ -43,7 +43,7 @@ struct roce_frame_template {
 
 void roce_frame_template_init(struct roce_frame_template *t, const struct roce_path *path);
 
-/* Writes the headers in front of a packet whose BTH, extended headers, payload and pad are `transport_bytes`
+/* Writes the headers in front of a packet. Its BTH, extended headers, payload and pad are `transport_bytes`
  * long. `ip_id` goes into the IPv4 identification (covered by the ICRC: ROCE-FRM-15). Returns where the BTH
  * begins. */
 uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes,
@@ -56,9 +56,10 @@ uint32_t roce_frame_icrc_below(const struct roce_frame_template *t, uint32_t tra
  * bytes. */
 uint32_t roce_frame_seal(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes);
 
-/* The flow label of a connected QP: that of its address vector, or, if that is 0, 20 bits of both QPNs, which
- * are the same at both ends. And the UDP source port of a flow label (ROCE-FRM-45). */
+/* Returns the flow label of a connected QP (ROCE-FRM-45). It is the label of the address vector. If that
+ * is 0, it is 20 bits of both QPNs, and so the same at both ends. */
 uint32_t roce_flow_label(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn);
+/* Returns the UDP source port of a flow label (ROCE-FRM-45). */
 uint16_t roce_label_src_port(uint32_t flow_label);
 
 #endif

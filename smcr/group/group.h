@@ -104,7 +104,8 @@ struct smcr_group {
 struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
                                      const struct smcr_peer_id *peer_id, uint16_t vlan_id,
                                      const char *pnetid);
-/* Frees all that is its: it has no connection, its links are FREE, no exchange runs. For smcr/progress.c. */
+/* Frees all that is its: it has no connection, its links are FREE, no exchange runs. For
+ * smcr/progress.c. */
 void smcr_group_free(struct smcr_group *group, uint64_t now_ns);
 static inline void smcr_group_effect(struct smcr_group *group, enum smcr_group_effect what)
 {
@@ -125,8 +126,8 @@ struct smcr_group *smcr_group_find_gone(struct smcr *smcr, const struct smcr_pee
  * first contact, or from the GID of an active link. CLC messages name their sender without a proof. So
  * messages from other addresses neither join nor end the group (SMCR-FC-01, SMCR-FC-05, SMCR-SC-06). */
 bool smcr_group_is_with(const struct smcr_group *group, const struct smcr_conn *conn);
-/* An active link instead of the one that has gone, with the key of the peer's RMB at `va` there (SMCR-SC-11).
- * NULL: no link, or no RMB that is known by that address alone. */
+/* An active link instead of the one that has gone, with the key of the peer's RMB at `va` there
+ * (SMCR-SC-11). NULL: no link, or no RMB that is known by that address alone. */
 struct smcr_link *smcr_group_replacement_link(struct smcr_group *group, uint64_t va, uint32_t *rkey);
 
 /* The active link that fewest of our connections send over, other than `not_this` (may be NULL); NULL: none
@@ -140,9 +141,10 @@ enum smcr_redundancy smcr_group_redundancy(const struct smcr_group *group);
 void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn);
 void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
 
-/* The link by its number; NULL: none. */
+/* Returns the link by its number; NULL: none. */
 struct smcr_link *smcr_group_link(struct smcr_group *group, uint8_t number);
-/* The active link that carries LLC messages, other than `not_this` (may be NULL); NULL: none. */
+/* Returns the link that carries LLC messages: an active link, or else a link in deletion, and never
+ * `not_this` (may be NULL). NULL: none. */
 struct smcr_link *smcr_group_talking_link(struct smcr_group *group, const struct smcr_link *not_this);
 
 /* --- smcr/group/ports.c: which RNICs a new link may join --- */
@@ -152,11 +154,11 @@ static inline bool smcr_link_counts(const struct smcr_link *link)
 {
     return link->state == SMCR_LINK_CONFIRMING || link->state == SMCR_LINK_ACTIVE;
 }
-/* Whether a link between these RNICs may be added beside the others than `not_this` (SMCR-ARC-12, ARC-16,
- * ALK-02, FC-14). */
+/* Returns whether a link between these RNICs may be added beside the other links, but for `not_this`
+ * (SMCR-ARC-12, ARC-16, ALK-02, FC-14). */
 bool smcr_group_pair_is_allowed(const struct smcr_group *group, const struct smcr_link_end *local,
                                 const struct smcr_link_end *peer, const struct smcr_link *not_this);
-/* Symmetric links that the group has: SMCR-ARC-16, ARC-17. */
+/* Counts the symmetric links of the group: SMCR-ARC-16, ARC-17. */
 unsigned smcr_group_symmetric_links(const struct smcr_group *group);
 /* Whether the port is of the group's LAN and VLAN, and up. */
 bool smcr_group_may_use(const struct smcr_group *group, const struct smcr_port *port);
@@ -172,14 +174,14 @@ struct smcr_link *smcr_group_superfluous_link(struct smcr_group *group);
 /* Redundancy may have changed: traces it, and plans or ends the server's repair (SMCR-REC-30). */
 void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns);
 
-/* Ends it with all its connections, after this step: each is reset (SMCR-FOV-16, LGT-03, SC-06). It is ENDING
- * at once. Tells the peer by DELETE LINK (all) where `tell` and a link works. The group is freed when its
- * last connection is. `cause`: static. */
+/* Ends it with all its connections, after this step: each is reset (SMCR-FOV-16, LGT-03, SC-06). It is
+ * ENDING at once. Tells the peer by DELETE LINK (all) where `tell` and a link works. The group is freed
+ * when its last connection is. `cause`: static. */
 void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns);
 /* The same for a reason that the peer is told: enum smcr_delete_link_reason. */
 void smcr_group_end_for(struct smcr_group *group, uint32_t reason, const char *cause, uint64_t now_ns);
-/* Server: a link is to be added if there is a port for it and room (SMCR-ALK-01); client: the server is to be
- * asked for one (ALK-03). After whatever runs. */
+/* Server: a link is to be added if there is a port for it and room (SMCR-ALK-01); client: the server is
+ * to be asked for one (ALK-03). After whatever runs. */
 void smcr_group_want_link(struct smcr_group *group);
 
 /* A port came, or came up: redundancy is repaired at once. */

@@ -53,7 +53,8 @@ void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns)
                    now_ns);
         group->redundancy_traced = redundancy;
     }
-    /* SMCR-REC-30; and an asymmetric link is to be replaced as soon as it can be (SMCR-ARC-13). */
+    /* A single link wants a second (SMCR-REC-30). A free port can replace an asymmetric link
+     * (SMCR-ARC-13). */
     bool wants_repair =
         redundancy == SMCR_SINGLE || (redundancy == SMCR_ASYMMETRIC_LOCAL && smcr_group_unused_port(group));
     if (!wants_repair) {

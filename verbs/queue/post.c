@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting. Requests are translated a batch at a time on the stack; their lists of pieces are nornic's
- * already. */
+/* Posting. Requests are translated a batch at a time on the stack. Lists of SGEs need no copy: struct
+ * ibv_sge and struct nornic_sge have one layout. */
 #include "verbs/queue/post.h"
 
 #include <errno.h>
@@ -101,9 +101,9 @@ int verbs_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send
     const struct verbs_faults *faults = verbs_own(base->context)->faults;
     struct nornic_send_wr batch[BATCH];
     struct ibv_send_wr *of_batch[BATCH];
-    if (verbs_is_inherited(base->context)) { /* nobody would send it, and another thread may have the lock */
+    if (verbs_is_inherited(base->context)) { /* no device thread here; the lock may be held for ever */
         *bad = wr;
-        return verbs_fail(EIO, "queue pair 0x%06x is the parent's", base->qp_num);
+        return verbs_fail(EIO, "queue pair 0x%06x belongs to the parent process of fork()", base->qp_num);
     }
     while (wr) {
         const struct nornic_send_wr *refused = NULL;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A sender of RC sends again for four reasons, and each leaves traces of its own, which a witness knows:
- * its timer ran out (timer.c), an answer asks for the packet (trouble.c, selective.c) or skips another
- * (trouble.c, skip.c), or it went back, and the packet goes along (run.c). And a packet that comes again
- * need not have been sent again: the network copies and delays (by_ids.c, copy.c).
+/* A sender of RC sends a packet again for four reasons:
+ * - its timer ran out (timer.c);
+ * - an answer names the packet (trouble.c, selective.c);
+ * - an answer skips another packet (trouble.c, skip.c);
+ * - the sender went back to an earlier packet, and sends all later ones again (run.c).
+ * A repeated packet may also be a copy by the network, or late (by_ids.c, copy.c).
  *
- * Some witnesses decide alone, and the first of these that speaks does. Otherwise answers and the timer
- * contend: the better fit wins, and the other is named beside it if it fits as well. Only then the request
- * itself is asked, and the timer of the one before. A cause is shown if all that was seen leaves no other;
- * all else is likely. */
+ * A witness is a function that looks for the traces of one reason. Some witnesses decide alone: the first
+ * that finds its traces. Otherwise answers and the timer contend. The better fit wins, and the other is named
+ * beside it if it fits as well. Only then the request itself counts, and the timer of an earlier request. A
+ * cause is shown if the evidence leaves no other; all else is likely. */
 #include "explain/flow/again/weigh.h"
 
 #include "explain/flow/again/by_ids.h"
@@ -21,8 +23,7 @@
 #include "explain/flow/again/trouble.h"
 #include "roce/psn.h"
 
-/* The witnesses that decide alone, in the order in which they are heard, and the notes about their
- * verdicts. */
+/* The witnesses that decide alone, in the order of their calls, and the notes about their verdicts. */
 static const struct {
     explain_witness *hear;
     void (*note)(const struct explain_case *c, struct explain_verdict *v);
@@ -32,7 +33,7 @@ static const struct {
     {explain_witness_run, explain_note_along},
 };
 
-/* The witnesses that are heard if neither an answer nor the timer fits. */
+/* The witnesses that are called if neither an answer nor the timer fits. */
 static explain_witness *const last[] = {explain_witness_skip, explain_witness_stale_timer};
 
 /* Weighs the statements of two witnesses that see different facts. Returns the better fit; of equals, the
@@ -51,7 +52,7 @@ static struct explain_verdict weigh_two(const struct explain_verdict *first,
     return best;
 }
 
-/* Returns the causes besides the timer of a silence that may be a timeout, or not. */
+/* Sets the candidates besides the timeout, for a silence that may have other causes. */
 static void doubt_timer(const struct explain_case *c, struct explain_why *why)
 {
     enum explain_cause other = explain_case_unless_sent(c);
@@ -61,7 +62,7 @@ static void doubt_timer(const struct explain_case *c, struct explain_why *why)
     explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT, other, EXPLAIN_CAUSE_RESTART);
 }
 
-/* Tells which of the reasons for going back fits best. */
+/* Finds the reason for a return to an earlier packet that fits best. */
 static void find_reason(const struct explain_case *c, struct explain_verdict *v)
 {
     struct explain_verdict answer = {.why = v->why}, timer = {.why = v->why};
@@ -82,9 +83,10 @@ static void find_reason(const struct explain_case *c, struct explain_verdict *v)
         }
 }
 
-/* Returns whether a packet that is not here before may be late although a cause fits. A packet that a NAK
- * asks for by its PSN is not, if it comes as soon behind the NAK as its sender answers one, or if packets
- * are lost and never late. Nor is a packet that another cause fits, while nothing was late so far. */
+/* Returns whether a packet that the capture has once may be late although a cause fits. A packet that a
+ * NAK names by its PSN is not late, if it follows the NAK as fast as its sender answers NAKs. It is not
+ * late either if packets of this flow are lost and never late. With another cause it may be late if
+ * others were. */
 static bool may_be_late(const struct explain_case *c, enum explain_cause cause)
 {
     const struct explain_half *half = c->half;
@@ -95,7 +97,7 @@ static bool may_be_late(const struct explain_case *c, enum explain_cause cause)
     return t->psn != c->psn || !(is_prompt || explain_weather_is_lossy(half->weather));
 }
 
-/* Returns whether a skip that no answer here shows may be something else. */
+/* Returns whether the evidence leaves another cause than an implied NAK. */
 static bool may_be_no_skip(const struct explain_case *c, const struct explain_why *why)
 {
     const struct explain_half *half = c->half;
@@ -104,7 +106,7 @@ static bool may_be_no_skip(const struct explain_case *c, const struct explain_wh
                                           (!c->before || is_soon || !explain_weather_is_calm(half->weather)));
 }
 
-/* Doubts a cause that another fits as well. */
+/* Doubts a cause if another cause fits as well. */
 static void doubt_reason(const struct explain_case *c, struct explain_why *why)
 {
     if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && may_be_no_skip(c, why))
@@ -118,7 +120,7 @@ static void doubt_reason(const struct explain_case *c, struct explain_why *why)
     why->or_cause = why->or_cause == EXPLAIN_CAUSE_NONE ? EXPLAIN_CAUSE_RESTART : why->or_cause;
 }
 
-/* Tells why the sender went back, or that it did not. */
+/* Sets the cause of the repetition: a return of the sender, or none. */
 static void tell_return(const struct explain_case *c, struct explain_verdict *v)
 {
     if (c->half->clock.skew_ns) {
