@@ -7,11 +7,7 @@
 build=$(realpath "${BUILD:-build}")
 program=$build/test/verbs/programs/cm_crowd
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip cm_crowd "$why"
-    exit $status
-fi
+need_namespaces cm_crowd
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 inside=(ip netns exec "nn-$$-a" env "LD_LIBRARY_PATH=$build/lib")
 

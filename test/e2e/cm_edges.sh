@@ -7,11 +7,7 @@
 build=$(realpath "${BUILD:-build}")
 program=$build/test/verbs/programs/cm_edges
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip cm_edges "$why"
-    exit $status
-fi
+need_namespaces cm_edges
 ns_make a && ns_make b || { notok namespace "cannot make one"; exit 1; }
 here=(ip netns exec "nn-$$-a" env "LD_LIBRARY_PATH=$build/lib")
 

@@ -6,15 +6,8 @@
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=${BUILD:-build}
-if [[ $build == *san-* ]]; then
-    skip confined "a process with a sanitizer has no sandbox"
-    exit $status
-fi
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip confined "$why"
-    exit $status
-fi
+[[ $build != *san-* ]] || skip_rest "a process with a sanitizer has no sandbox" confined
+need_namespaces confined
 chmod 755 "$tmp"
 mkdir -m 1777 "$tmp/open"
 gcc -shared -fPIC -O1 -o "$tmp/escape.so" test/e2e/confined.c || { notok confined "gcc failed"; exit 1; }

@@ -18,11 +18,7 @@ shows() {
 run "$nornic" pingpong --port udp:127.0.0.1,dscp=64
 if [ $rc = 2 ] && one_sentence "$err" "dscp has the value '64': legal is 0 to 63"; then ok names_the_legal_values
 else notok names_the_legal_values "$rc: $err"; fi
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip on_the_wire "$why"
-    exit $status
-fi
+need_namespaces on_the_wire
 veth_make 1500 || exit 1
 
 # --- a command ---

@@ -4,11 +4,7 @@
 # the other end of the wire. The server's device has no option, so its packets come from port 4791.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip entropy "$why"
-    exit $status
-fi
+need_namespaces entropy
 veth_make 1500 || { notok namespaces "cannot make them"; exit 1; }
 
 # one line a direction: its queue pairs, its source ports, its flow labels, whether each queue pair has one of both

@@ -43,11 +43,7 @@ if [ $rc = 1 ] && one_sentence "$err" "nn-none"; then ok rc_cm_missing_interface
 else notok rc_cm_missing_interface "exit status $rc: $out $err"; fi
 
 # --- between two namespaces ---
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 # serve COMMAND...: starts a server, and waits until it says that it listens; 10 seconds at most

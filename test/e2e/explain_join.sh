@@ -6,13 +6,7 @@
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" explain "$@"
-    if [ $rc = 2 ] && [ -z "$out" ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(explain)
 refuse one_capture "two capture files" --join pcaps/rc_rnr.pcap
 refuse three_captures "two capture files" --join pcaps/rc_rnr.pcap pcaps/uc.pcap pcaps/rc_nak.pcap
 refuse standard_input "standard input" --join - pcaps/rc_rnr.pcap
@@ -54,13 +48,8 @@ done
 run "$nornic" explain --join --html "$tmp/page.html" pcaps/rc_rnr.pcap pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q 'at B after' "$tmp/page.html"; then ok page; else notok page "exit status $rc: $err"; fi
 
-why=$(why_no_namespaces)
-command -v tcpdump >/dev/null || why="no tcpdump here"
-if [ -n "$why" ]; then
-    skip lossy_way "$why"
-    skip lossy_tcp "$why"
-    exit $status
-fi
+need_namespaces lossy_way lossy_tcp
+command -v tcpdump >/dev/null || skip_rest "tcpdump is not installed" lossy_way lossy_tcp
 
 # nna in $ns_a - left in the middle - right - nnb in $ns_b
 ns_make a && ns_make b && ns_make m || { notok namespaces "cannot be made"; exit 1; }

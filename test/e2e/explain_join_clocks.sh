@@ -9,13 +9,8 @@
 . "$(dirname "$0")/lib.sh"
 cm='udp port 4791 and udp[12:4] & 0xffffff = 1' # the destination QP in the BTH
 
-why=$(why_no_namespaces)
-for program in tcpdump editcap; do
-    command -v $program >/dev/null || why="no $program here"
-done
-if [ -n "$why" ]; then
-    skip clocks_of_handshakes "$why"
-    fi
+need_namespaces clocks_of_handshakes
+need_programs clocks_of_handshakes tcpdump editcap
 
 # nna in $ns_a - left in the middle - right - nnb in $ns_b
 ns_make a && ns_make b && ns_make m || { notok namespaces "cannot be made"; exit 1; }

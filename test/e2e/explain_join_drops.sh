@@ -8,14 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 every=29 place=5
 
-why=$(why_no_namespaces)
-for program in tcpdump nft editcap; do
-    command -v $program >/dev/null || why="no $program here"
-done
-if [ -n "$why" ]; then
-    skip dropped_by_a_router "$why"
-    exit $status
-fi
+need_namespaces dropped_by_a_router
+need_programs dropped_by_a_router tcpdump nft editcap
 
 # nna, 10.78.1.1, in $ns_a - left - right - nnb, 10.78.2.1, in $ns_b
 ns_make a && ns_make b && ns_make m || { notok namespaces "cannot be made"; exit 1; }

@@ -4,10 +4,7 @@
 # files made by editcap, mergecap, dumpcap and tcpdump; gzip; a pipe that is still written to.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-if ! command -v tshark >/dev/null; then
-    echo 'skip explain_links: tshark is not installed'
-    exit 0
-fi
+need_programs explain_links tshark
 
 # the same packets, however they travelled: the twelve of rc_send_256 with their words
 words() { "$nornic" explain "$1" | sed -n 's/^.*  qp /qp /p'; }

@@ -6,13 +6,7 @@
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
 
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" explain "$@"
-    if [ $rc = 2 ] && [ -z "$out" ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(explain)
 refuse no_such_interface "nn-none" -i nn-none
 refuse a_file_and_an_interface "rc_rnr" -i lo pcaps/rc_rnr.pcap
 refuse nothing_to_explain "-i"
@@ -96,11 +90,7 @@ run "$nornic" explain --ladder -c 3 pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && [ "$(grep -c '^ *[0-9][0-9]* *[0-9.]*   |' <<<"$out")" = 3 ]; then ok count_of_a_file
 else notok count_of_a_file "exit status $rc: $out"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 # watching NAME ARGS...: nornic explain of nnb, ready; $watcher

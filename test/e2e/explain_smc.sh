@@ -4,11 +4,7 @@
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip smc_over_a_bridge "$why"
-    exit 0
-fi
+need_namespaces smc_over_a_bridge
 # between the two ends of a pair: a third namespace with a bridge, through which all of it goes
 bridged() {
     ns_a="nn-$$-a" ns_b="nn-$$-b" ns_c="nn-$$-c"

@@ -9,10 +9,7 @@ captures=(pcaps/cm_*.pcap pcaps/smc*.pcap)
 timeout 200 python3 test/e2e/explain_snap.py "$nornic" "${captures[@]}" || status=1
 
 name=fields_of_cut_packets_equal_those_of_tshark
-if ! command -v tshark >/dev/null; then
-    skip $name 'tshark is not installed'
-    exit $status
-fi
+need_programs $name tshark
 guesses=(--disable-protocol rpcordma --disable-heuristic mellanox_eoib --disable-heuristic eth_over_ib)
 for snap in 96 128 256; do
     timeout 60 mergecap -a -s $snap -F pcap -w "$tmp/$snap.pcap" "${captures[@]}" 2>>"$tmp/err"

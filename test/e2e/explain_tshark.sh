@@ -7,10 +7,7 @@
 name=fields_of_real_peers_equal_those_of_tshark
 # tshark guesses at payloads, and takes random ones for protocols; the guessing is switched off
 guesses=(--disable-protocol rpcordma --disable-heuristic mellanox_eoib --disable-heuristic eth_over_ib)
-if ! command -v tshark >/dev/null; then
-    skip $name 'tshark is not installed'
-    exit 0
-fi
+need_programs $name tshark
 # one file, as tshark takes long to start
 if ! timeout 60 mergecap -a -F pcap -w "$tmp/all.pcap" pcaps/*.pcap 2>"$tmp/err" ||
     ! timeout 200 tshark -n -r "$tmp/all.pcap" "${guesses[@]}" -T pdml >"$tmp/pdml" 2>"$tmp/err"; then

@@ -6,10 +6,7 @@
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-if ! command -v mergecap >/dev/null || ! command -v editcap >/dev/null; then
-    skip explain_twice 'mergecap and editcap are not installed'
-    exit 0
-fi
+need_programs explain_twice mergecap editcap
 
 # same NAME SINGLE DOUBLED LEAST: warnings, flows and numbers of both are equal, at least LEAST of 100 packets are known
 # to be there again, and no copy is said to be the network's that was not before

@@ -7,10 +7,6 @@
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
 
-is() {
-    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@"
-}
 ready() { # waits until the server listens, or has ended
     for ((i = 0; i < 100; i++)); do
         grep -q listening "$tmp/server.out" && return
@@ -231,11 +227,7 @@ if [ "$(cat "$tmp/client.rc")" = 1 ] && [ $SECONDS -le 5 ] &&
     one_sentence "$(cat "$tmp/client.err")" "disconnected"; then ok a_server_is_killed
 else notok a_server_is_killed "client $(cat "$tmp/client.rc") after $SECONDS s: $(cat "$tmp/client.err")"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 # --- a link-local address, and one that comes later ---

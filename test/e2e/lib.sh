@@ -49,6 +49,30 @@ finish() {
 # one_sentence TEXT PATTERN: one line, and the pattern is in it
 one_sentence() { [ "$(echo "$1" | wc -l)" = 1 ] && [[ $1 == *"$2"* ]]; }
 
+# expect NAME WHY COMMAND...: the case is ok if the command is true, else not for that reason
+expect() {
+    local name=$1 why=$2
+    shift 2
+    if "$@"; then ok "$name"; else notok "$name" "$why"; fi
+}
+
+# refuse NAME PATTERN ARG...: nornic with "${refused_command[@]}" and these arguments ends with status 2, writes one
+# sentence that has the pattern, and nothing to standard output
+refused_command=()
+refuse() {
+    local name=$1 pattern=$2
+    shift 2
+    run "$nornic" "${refused_command[@]}" "$@"
+    if [ $rc = 2 ] && [ -z "$out" ] && one_sentence "$err" "$pattern"; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+
+# is EXPRESSION FILE: the expression of Python is true of `j`, the JSON object of the file's last line
+is() {
+    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
+        "$@" 2>/dev/null
+}
+
 # why_no_namespaces: nothing, or why none can be made here
 why_no_namespaces() {
     local name="nn-$$-try"
@@ -59,6 +83,31 @@ why_no_namespaces() {
     else
         ip netns del "$name"
     fi
+}
+
+# skip_rest WHY CASE...: ends the script with these cases skipped for that reason; does nothing if WHY is empty
+skip_rest() {
+    local why=$1 name
+    shift
+    [ -n "$why" ] || return 0
+    for name in "$@"; do skip "$name" "$why"; done
+    exit $status
+}
+
+# need_namespaces CASE...: skip_rest if no network namespace can be made
+need_namespaces() { skip_rest "$(why_no_namespaces)" "$@"; }
+
+# need_no_sanitizer CASE...: skip_rest in a build with a sanitizer, as the programs of the cases are built without
+need_no_sanitizer() {
+    [[ ${BUILD:-build} != *san-* ]] || skip_rest "a sanitizer has to be in the program itself" "$@"
+}
+
+# need_programs CASE PROGRAM...: skip_rest unless each program is installed, or is a file
+need_programs() {
+    local program
+    for program in "${@:2}"; do
+        command -v "$program" >/dev/null || [ -e "$program" ] || skip_rest "$program is not installed" "$1"
+    done
 }
 
 # ns_make SUFFIX: the namespace nn-PID-SUFFIX, loopback up

@@ -32,11 +32,8 @@ if is_clean "$tmp/err" && [ -s "$tmp/err" ]; then ok port
 else notok port "$(cat -v "$tmp/err")"; fi
 
 # a process of that name that has a device open
-why=$(why_no_namespaces)
-if [ -n "$why" ] || [[ $build == *san-* ]]; then
-    skip processes "${why:-a sanitizer has to be in the program itself}"
-    exit $status
-fi
+need_namespaces processes
+need_no_sanitizer processes
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 
 # a runtime directory without room, and a process without descriptors

@@ -11,12 +11,8 @@ if [ -n "$NEIGHBOURS_ALONE" ]; then
     case $PWD in /tmp/*) ;; *) mount -t tmpfs -o mode=1777 nn-tmp /tmp ;; esac
 fi
 . "$(dirname "$0")/lib.sh"
-why=$(why_no_namespaces)
-[ -n "$why" ] || [ -n "$NEIGHBOURS_ALONE" ] || why="this machine lets root make no mount namespace"
-if [ -n "$why" ]; then
-    skip neighbours "$why"
-    exit $status
-fi
+need_namespaces neighbours
+[ -n "$NEIGHBOURS_ALONE" ] || skip_rest "this machine lets root make no mount namespace" neighbours
 unset NORNIC_RUNTIME_DIR XDG_RUNTIME_DIR NORNIC_SMC
 chmod 755 "$tmp"
 mkdir "$tmp/bin" "$tmp/bin/lib"

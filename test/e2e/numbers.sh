@@ -9,11 +9,7 @@ build=$(realpath "${BUILD:-build}")
 program=$build/test/verbs/programs/numbers
 count=1500
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip numbers "$why"
-    exit $status
-fi
+need_namespaces numbers
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 inside=(ip netns exec "nn-$$-a")
 

@@ -6,37 +6,24 @@
 # alone: it makes cgroups of the machine and counts the BPF programs of all
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
-if [[ $build == *san-* ]]; then
-    skip offers "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
-
-result() { # NAME WHY COMMAND...: ok if the command is true
-    local name=$1 why=$2
-    shift 2
-    if "$@"; then ok "$name"; else notok "$name" "$why"; fi
-}
+need_no_sanitizer offers
 
 # --- the command line ---
 run "$nornic" smc enable
-result enable_what "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "say which cgroup"'
+expect enable_what "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "say which cgroup"'
 run "$nornic" smc disable
-result disable_what "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "say which cgroup"'
+expect disable_what "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "say which cgroup"'
 for command in enable disable status; do
     run "$nornic" smc $command --help
-    result help_$command "$rc $err" eval '[ $rc = 0 ] && [[ $out == *"nornic smc $command"* ]]'
+    expect help_$command "$rc $err" eval '[ $rc = 0 ] && [[ $out == *"nornic smc $command"* ]]'
 done
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    for name in enabled declined; do skip "$name" "$why"; done
-    exit $status
-fi
+need_namespaces enabled declined
 veth_make 1500 || { notok namespaces "cannot make them"; exit 1; }
 run "$nornic" smc enable /nn-none
-result enable_no_cgroup "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "/nn-none"'
+expect enable_no_cgroup "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "/nn-none"'
 run "$nornic" smc enable ""
-result enable_no_name "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "a cgroup has a name"'
+expect enable_no_name "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "a cgroup has a name"'
 
 # --- a cgroup of our own; its hierarchy may be mounted nowhere ---
 tree=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
@@ -71,21 +58,21 @@ user=("${as_nobody[@]}")
 enabled_programs() { "$nornic" smc status --json | grep -c "\"/$group\""; }
 
 run "${user[@]}" "$tmp/nornic" smc enable "/$group"
-result enable_needs_root "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "needs BPF: root"'
-result and_did_nothing "it is enabled" [ "$(enabled_programs)" = 0 ]
+expect enable_needs_root "$rc $err" eval '[ $rc = 2 ] && one_sentence "$err" "needs BPF: root"'
+expect and_did_nothing "it is enabled" [ "$(enabled_programs)" = 0 ]
 run "$nornic" smc disable "/$group"
-result disable_what_is_not "$rc $err" eval '[ $rc = 1 ] && one_sentence "$err" "not enabled"'
+expect disable_what_is_not "$rc $err" eval '[ $rc = 1 ] && one_sentence "$err" "not enabled"'
 run "$nornic" smc enable "$place"
-result enable_by_directory "$rc $out $err" eval '[ $rc = 0 ] && [ -z "$out$err" ]'
-result and_status_knows_it "$(enabled_programs)" [ "$(enabled_programs)" = 1 ]
+expect enable_by_directory "$rc $out $err" eval '[ $rc = 0 ] && [ -z "$out$err" ]'
+expect and_status_knows_it "$(enabled_programs)" [ "$(enabled_programs)" = 1 ]
 run "$nornic" smc enable "/$group"
-result enable_again "$rc $out $err" eval '[ $rc = 0 ] && one_sentence "$err" "already"'
+expect enable_again "$rc $out $err" eval '[ $rc = 0 ] && one_sentence "$err" "already"'
 run "$nornic" smc status
-result status_names_it "$rc $out $err" eval '[[ $out == *"enabled for the cgroup /$group"* ]]'
+expect status_names_it "$rc $out $err" eval '[[ $out == *"enabled for the cgroup /$group"* ]]'
 (inside "${user[@]}" "$tmp/nornic" smc status) >"$tmp/out" 2>"$tmp/err"
-result status_inside "$(cat "$tmp/out" "$tmp/err")" grep -q "is enabled for this process" "$tmp/out"
+expect status_inside "$(cat "$tmp/out" "$tmp/err")" grep -q "is enabled for this process" "$tmp/out"
 run "${user[@]}" "$tmp/nornic" smc status
-result status_outside "$rc $out" eval '[ $rc = 1 ] && [[ $out == *"not enabled for this process"* ]]'
+expect status_outside "$rc $out" eval '[ $rc = 1 ] && [[ $out == *"not enabled for this process"* ]]'
 
 # --- programs ---
 # server: accepts COUNT connections, answers each with what comes; client: COUNT connections one after the other, all
@@ -184,28 +171,28 @@ swift() {
 }
 
 service a nna && service_a=$service && service b nnb && service_b=$service
-result services_without_privileges "$(cat "$tmp"/[ab]/said)" \
+expect services_without_privileges "$(cat "$tmp"/[ab]/said)" \
     eval '[ -S "$tmp/a/s" ] && [ -S "$tmp/b/s" ] && ! grep -q BPF "$tmp"/[ab]/said'
 talk 5 300000
-result enabled_programs_go_by_smcr "$words" eval 'swift && [ $tcp = 0 ] && grep -q "Confirm" "$tmp/b/trace"'
+expect enabled_programs_go_by_smcr "$words" eval 'swift && [ $tcp = 0 ] && grep -q "Confirm" "$tmp/b/trace"'
 
 # --- the peer waits, and the connection cannot be lent ---
 talk 3 1000 late
-result an_option_after_listen_declines "$words" eval 'swift && [ $tcp = 3 ] && grep -q "Decline" "$tmp/b/trace"'
+expect an_option_after_listen_declines "$words" eval 'swift && [ $tcp = 3 ] && grep -q "Decline" "$tmp/b/trace"'
 established() { [ -n "$(ip netns exec "$ns_a" ss -Htn state established "sport = :5000")" ]; }
 has_died() { ! grep -q "^State:[[:space:]][^ZX]" "/proc/$1/status" 2>/dev/null; } # what it had open is closed
 (until_true 20 established && kill -KILL "$service_a" && until_true 20 has_died "$service_a" && touch "$tmp/a/go") \
     2>/dev/null &
 talk 1 1000 "$tmp/a/go"
-result a_service_that_died_before_accept_is_no_wait "$words" eval 'swift && [ $tcp = 1 ]'
+expect a_service_that_died_before_accept_is_no_wait "$words" eval 'swift && [ $tcp = 1 ]'
 rm -f "$tmp/a/s"
 service a nna prlimit --nofile=96:96 && service_a=$service
 talk 60 1000
-result a_full_service_of_the_server_declines "$words" eval 'swift && [ $tcp -gt 10 ] && [ $tcp -lt 60 ]'
+expect a_full_service_of_the_server_declines "$words" eval 'swift && [ $tcp -gt 10 ] && [ $tcp -lt 60 ]'
 ends "$service_a" "$service_b"
 service a nna && service_a=$service && service b nnb prlimit --nofile=96:96 && service_b=$service
 talk 60 1000
-result a_full_service_of_the_client_declines "$words" eval 'swift && [ $tcp -gt 10 ] && [ $tcp -lt 60 ]'
+expect a_full_service_of_the_client_declines "$words" eval 'swift && [ $tcp -gt 10 ] && [ $tcp -lt 60 ]'
 
 # a program that has waited by a service that is no more goes on by the next
 cat >"$tmp/again.py" <<'END'
@@ -239,7 +226,7 @@ serve 2 5
 (inside timeout 60 "${in_b[@]}" "${user[@]}" "${under_b[@]}" python3 "$tmp/again.py" "$service_b" "$tmp/b/killed" \
     "$tmp/b/again") >"$tmp/out" 2>"$tmp/err"
 finish
-result by_the_next_service_at_once "$(tail -n 3 "$tmp/out" "$tmp/err") $server_out $server_err" \
+expect by_the_next_service_at_once "$(tail -n 3 "$tmp/out" "$tmp/err") $server_out $server_err" \
     grep -qE "again in [01]\.[0-9]+ s, 0\.[0-3][0-9] s of" "$tmp/out"
 service_b=$(ip netns pids "$ns_b" | while read -r pid; do
     grep -qa "smc.service" "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"; done | head -1)
@@ -249,7 +236,7 @@ ends "$service_b"
 service b nnb && service_b=$service
 under_b+=(prlimit --nofile=12:12)
 talk 4 1000
-result the_last_descriptor_is_enough "$words" eval 'swift && [ $tcp = 0 ]'
+expect the_last_descriptor_is_enough "$words" eval 'swift && [ $tcp = 0 ]'
 unset "under_b[-1]" "under_b[-1]"
 
 # --- both ends on one host: no option, and nobody waits ---
@@ -260,7 +247,7 @@ c = socket.create_connection(("10.77.0.1", 5001))
 c.sendall(b"before accept")
 s, _ = l.accept()
 print(s.recv(100))') >"$tmp/out" 2>"$tmp/err"
-result on_one_host_connect_is_before_accept "$(cat "$tmp/out" "$tmp/err")" grep -q "before accept" "$tmp/out"
+expect on_one_host_connect_is_before_accept "$(cat "$tmp/out" "$tmp/err")" grep -q "before accept" "$tmp/out"
 ip -n "$ns_a" addr add 10.77.0.3/24 dev nna
 serve 1 1000
 (inside timeout 60 "${in_a[@]}" "${user[@]}" "${under_a[@]}" python3 -c '
@@ -269,15 +256,15 @@ c = socket.create_connection(("10.77.0.1", 5000), source_address=("10.77.0.3", 0
 c.sendall(b"%8d" % 5 + b"hello")
 print(c.recv(100))') >"$tmp/out" 2>"$tmp/err"
 finish
-result two_addresses_of_one_host_decline "$(cat "$tmp/out" "$tmp/err") $server_out $server_err" \
+expect two_addresses_of_one_host_decline "$(cat "$tmp/out" "$tmp/err") $server_out $server_err" \
     grep -q "hello" "$tmp/out"
 
 # --- it is taken away ---
 run "$nornic" smc disable "/$group"
-result disable "$rc $out $err" eval '[ $rc = 0 ] && [ -z "$out$err" ]'
-result and_nothing_is_left "it is enabled" [ "$(enabled_programs)" = 0 ]
+expect disable "$rc $out $err" eval '[ $rc = 0 ] && [ -z "$out$err" ]'
+expect and_nothing_is_left "it is enabled" [ "$(enabled_programs)" = 0 ]
 talk 2 1000
-result disabled_programs_go_by_tcp "$words" eval 'swift && [ $tcp = 2 ]'
+expect disabled_programs_go_by_tcp "$words" eval 'swift && [ $tcp = 2 ]'
 
 # a service that holds the request, and does not answer, may still say something on the connection
 cat >"$tmp/held.py" <<'END'
@@ -295,10 +282,10 @@ finally:
 END
 (inside timeout 60 "${in_b[@]}" "${user[@]}" "${under_b[@]}" python3 "$tmp/held.py" "$service_b") \
     >"$tmp/out" 2>"$tmp/err"
-result a_request_that_is_held_resets "$(tail -n 5 "$tmp/out" "$tmp/err")" grep -q "^was reset" "$tmp/out"
+expect a_request_that_is_held_resets "$(tail -n 5 "$tmp/out" "$tmp/err")" grep -q "^was reset" "$tmp/out"
 "$nornic" smc enable "/$group"
 ends "$service_a" "$service_b"
 leave
 mkdir "$place"
-result an_enabled_cgroup_goes_with_all "it is enabled" [ "$(enabled_programs)" = 0 ]
+expect an_enabled_cgroup_goes_with_all "it is enabled" [ "$(enabled_programs)" = 0 ]
 exit $status

@@ -4,15 +4,8 @@
 # (test/preload/orders.py). Both ends say what they say over the kernel's TCP.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
-if [[ ${BUILD:-build} == *san-* ]]; then
-    skip orders "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip orders "$why"
-    exit $status
-fi
+need_no_sanitizer orders
+need_namespaces orders
 veth_make 9000 || { notok namespaces "cannot make them"; exit 1; }
 
 # orders NAME PORT: runs both ends under "${run_a[@]}" and "${run_b[@]}"

@@ -4,18 +4,6 @@
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 
-# is EXPRESSION FILE: the last line of the file is an object `j` of which the expression is true
-is() {
-    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@"
-}
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
 for command in rping udaddy cmatose rdma-client rdma-server; do
     run "$nornic" help $command
     if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help_$command; else notok help_$command "$rc: $err"; fi
@@ -32,11 +20,7 @@ refuse no_interface "nn-none" cmatose -s 10.77.0.1 --port packet:nn-none
 refuse stray_word "10.77.0.1" udaddy 10.77.0.1 --port packet:nn-none
 refuse client_needs_server "-s ADDRESS" rdma-client --port packet:nn-none
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 for command in udaddy cmatose rdma-client rdma-server; do

@@ -44,13 +44,7 @@ memory bad_line "j['ops'] == 200" --op read -n 200 -v --duplicate 2% --reorder 2
 memory ipv6_and_events "j['ops'] == 200" --op send -n 200 -v -6 -e -m 256 -s 3000
 for op in $ops; do memory pmtu_256_$op "j['pmtu'] == 256" --op $op -n 50 -m 256 -v; done
 
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" perf "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(perf)
 refuse unknown_op "--op dance" --port memory --op dance
 refuse atomic_size "--size 16" --port memory --op fetch-add -s 16
 refuse too_much_memory "MiB" --port memory -s 1G -d 64
@@ -71,11 +65,7 @@ else notok interrupted "exit status $rc: $out $err"; fi
 run "$nornic" help perf
 if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 run "${in_a[@]}" "$nornic" perf 192.0.2.7

@@ -5,11 +5,6 @@
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
 
-# is EXPRESSION FILE: the last line of the file is an object `j` of which the expression is true
-is() {
-    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@"
-}
 
 # --- both sides in one process, as nobody ---
 for size in 1 2 3 4096 65536 1000003; do
@@ -61,13 +56,7 @@ if [ $rc = 0 ] && is "j['verified_messages'] == 100" "$tmp/out"; then ok memory_
 else notok memory_no_congestion "exit status $rc: $out $err"; fi
 
 # --- what is refused, with a sentence that names it ---
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" pingpong "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(pingpong)
 refuse unknown_port "dpdk:eth0" --port dpdk:eth0
 refuse missing_interface "nn-none" --port xdp:nn-none
 refuse missing_interface_packet "nn-none" --port packet:nn-none
@@ -86,11 +75,7 @@ refuse capture_nowhere "/nonexistent/" --port memory --capture /nonexistent/nn.p
 run "$nornic" help pingpong
 if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 run "${in_a[@]}" "$nornic" pingpong 192.0.2.7

@@ -8,10 +8,7 @@ build=$(realpath "${BUILD:-build}")
 library=$build/lib/libnornic-sockets.so
 double=$build/test/preload/sockets-over-tcp.so
 
-if [[ $build == *san-* ]]; then
-    skip preload "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
+need_no_sanitizer preload
 
 # --- the command line ---
 refused() { # NAME PATTERN ARGS...
@@ -37,11 +34,7 @@ needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -vE '^(libc|ld-linux.*|libgcc_s|libpthread)\.so')
 if [ -z "$needed" ]; then ok needs_libc_alone; else notok needs_libc_alone "$needed"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip probe "$why"
-    exit $status
-fi
+need_namespaces probe
 ns_make lo || { notok namespaces "cannot make one"; exit 1; }
 in_lo=(ip netns exec "nn-$$-lo")
 

@@ -6,15 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
 renounce=$build/test/renounce/renounce
-if [[ $build == *san-* ]]; then
-    skip privileges "a sanitizer has to be in the program itself"
-    exit $status
-fi
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip privileges "$why"
-    exit $status
-fi
+need_no_sanitizer privileges
+need_namespaces privileges
 veth_make 9000 || { notok namespaces "cannot make them"; exit 1; }
 chmod 755 "$tmp"
 

@@ -5,11 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 peers=8
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip queues "$why"
-    exit 0
-fi
+need_namespaces queues
 ns_a="nn-$$-a" ns_b="nn-$$-b"
 in_a=(ip netns exec "$ns_a") in_b=(ip netns exec "$ns_b")
 four=(numrxqueues 4 numtxqueues 4)

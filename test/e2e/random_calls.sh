@@ -8,11 +8,7 @@ build=$(realpath "${BUILD:-build}")
 calls=${NORNIC_RANDOM_CALLS:-4000} seeds=${NORNIC_SEEDS:-1} seconds=$((20 + ${NORNIC_RANDOM_CALLS:-4000} / 1000))
 run_seconds=$((seconds + 220)) # the program gives its processes 200 s for their end
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip random_calls "$why"
-    exit $status
-fi
+need_namespaces random_calls
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 
 for port in udp iwarp; do

@@ -2,27 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `nornic replay`: the engine in the place of each Linux peer of the captures, as replay.list says; then the command
 # as a user meets it. Lines: "ok NAME", "not ok NAME: why".
-cd "$(dirname "$0")/../.." || exit 1
-nornic=$(realpath "${NORNIC:-build/nornic}")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-status=0
+. "$(dirname "$0")/lib.sh"
 
-# run ARGS...: runs nornic replay; $rc says what became of it
-run() {
-    timeout 60 "$nornic" replay "$@" >"$tmp/out" 2>"$tmp/err"
-    rc=$?
-}
+# replay ARG...: runs `nornic replay`
+replay() { run "$nornic" replay "$@"; }
 # result NAME COMMAND...: ok if the command is true of the last run
 result() {
     local name=$1
     shift
-    if "$@"; then
-        echo "ok $name"
-    else
-        echo "not ok $name: exit status $rc, $(tail -n 3 "$tmp/out" "$tmp/err" | tr '\n' ' ' | cut -c 1-600)"
-        status=1
-    fi
+    if "$@"; then ok "$name"
+    else notok "$name" "exit status $rc, $(tail -n 3 "$tmp/out" "$tmp/err" | tr '\n' ' ' | cut -c 1-600)"; fi
 }
 # comes_out STATUS COUNTS: that exit status, and the last line sums up so many packets of each outcome
 comes_out() {
@@ -51,12 +40,12 @@ if sys.argv[3] != "any":
 ' "$tmp/out" "$1" "$2" 2>>"$tmp/err"
 }
 # fails TEXT: exit status 2, and one sentence on standard error that has the text
-fails() { [ "$rc" = 2 ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -qF -- "$1" "$tmp/err"; }
+fails() { [ "$rc" = 2 ] && one_sentence "$err" "$1"; }
 has() { [ "$rc" = "$1" ] && grep -qF -- "$2" "$tmp/out"; }
 
 while read -r capture address outcome counts _; do
     [[ -z $capture || $capture == \#* ]] && continue
-    run --json "pcaps/$capture.pcap" --as "$address"
+    replay --json "pcaps/$capture.pcap" --as "$address"
     result "${capture}_as_$address" comes_out "$([ "$outcome" = equal ] && echo 0 || echo 1)" "$counts"
 done <test/e2e/replay.list
 
@@ -78,29 +67,29 @@ at = data.index(bytes.fromhex('4143' + '00000000' * 2 + '00000002'))
 data[at + 13] = 7
 open(sys.argv[2], 'wb').write(data)
 END
-run "$tmp/msn.pcap" --as 10.77.0.2
+replay "$tmp/msn.pcap" --as 10.77.0.2
 result a_wrong_msn_of_iwarp_is_told has 1 'ddp_untagged.msn: recorded 0x7, engine 0x2'
 
-run --help
+replay --help
 result help_has_an_example has 0 'nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1'
-run pcaps/rc_write_1024.pcap --as 10.77.0.1
+replay pcaps/rc_write_1024.pcap --as 10.77.0.1
 result text_sums_up has 0 '27 work requests, 0 receives, 0 keys; 27 packets in; equal'
-run --all pcaps/rc_nak.pcap --as 10.77.0.2
+replay --all pcaps/rc_nak.pcap --as 10.77.0.2
 result text_shows_fields has 0 \
     'aeth.syndrome: recorded NAK remote operational error (0x63), engine NAK invalid request (0x61)'
-run - --as 10.77.0.1 <pcaps/rc_atomic.pcap
+replay - --as 10.77.0.1 <pcaps/rc_atomic.pcap
 result standard_input has 0 equal
-run pcaps/rc_atomic.pcap
+replay pcaps/rc_atomic.pcap
 result address_is_needed fails '--as ADDR is needed'
-run pcaps/rc_atomic.pcap --as b
+replay pcaps/rc_atomic.pcap --as b
 result address_is_an_address fails '--as b'
-run pcaps/rc_atomic.pcap --as 10.9.9.9
+replay pcaps/rc_atomic.pcap --as 10.9.9.9
 result address_speaks_in_the_capture fails 'no queue pair of 10.9.9.9'
-run --as 10.77.0.1
+replay --as 10.77.0.1
 result file_is_needed fails 'name one capture file'
-run "$tmp/none.pcap" --as 10.77.0.1
+replay "$tmp/none.pcap" --as 10.77.0.1
 result file_is_there fails none.pcap
 head -c 3000 pcaps/rc_atomic.pcap >"$tmp/cut.pcap"
-run "$tmp/cut.pcap" --as 10.77.0.1
+replay "$tmp/cut.pcap" --as 10.77.0.1
 result file_cut_off fails cut.pcap
 exit $status

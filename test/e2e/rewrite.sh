@@ -4,14 +4,7 @@
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# refuse NAME PATTERN ARGS...
-refuse() {
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" replay "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(replay)
 # scene TEXT: $tmp/scene holds it
 scene() { printf '%s\n' "$1" >"$tmp/scene"; }
 bad_scene() { # NAME PATTERN TEXT
@@ -83,11 +76,7 @@ for capture in rc_ipv6_write_1024 ud_4 rc_atomic rc_sendinv; do # nothing to cha
     else notok "unchanged_$capture" "$rc: $out $err"; fi
 done
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 scene "address 10.77.0.2 10.77.0.9 02:00:00:00:00:99"
 "${in_b[@]}" "$nornic" explain -i nnb -c 38 --json >"$tmp/live" 2>&1 &

@@ -7,21 +7,9 @@
 lib=$(realpath "${BUILD:-build}/lib")
 preload=$(dirname "$(ldconfig -p | awk '$1 == "librdmacm.so.1" { print $NF; exit }')")/rsocket/librspreload.so
 
-if [[ ${BUILD:-} == *san-* ]]; then
-    skip rsock "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
-for program in rstream riostream rcopy udpong iperf3 "$preload"; do
-    if ! command -v "$program" >/dev/null && [ ! -e "$program" ]; then
-        skip rsock "$program is not installed"
-        exit $status
-    fi
-done
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip rsock "$why"
-    exit $status
-fi
+need_no_sanitizer rsock
+need_programs rsock rstream riostream rcopy udpong iperf3 "$preload"
+need_namespaces rsock
 veth_make 4200 || { notok veth "cannot make a veth pair"; exit 1; }
 chmod 711 "$tmp"
 mkdir -m 777 "$tmp/captures" "$tmp/files"

@@ -7,11 +7,7 @@
 build=$(realpath "${BUILD:-build}")
 edges=$build/test/verbs/programs/rs_edges
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip rsocket_edges "$why"
-    exit $status
-fi
+need_namespaces rsocket_edges
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 
 # case_of PORT WHAT TEXT: the program says that, and ends with 0

@@ -6,21 +6,9 @@
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 
-if [[ ${BUILD:-} == *san-* ]]; then
-    skip run "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
-for program in ibv_devinfo ibv_rc_pingpong python3; do
-    if ! command -v $program >/dev/null; then
-        skip run "$program is not installed"
-        exit $status
-    fi
-done
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip run "$why"
-    exit $status
-fi
+need_no_sanitizer run
+need_programs run ibv_devinfo ibv_rc_pingpong python3
+need_namespaces run
 veth_make 4200 || { notok veth "cannot make a veth pair"; exit 1; }
 chmod 711 "$tmp"
 here="${in_a[*]}"

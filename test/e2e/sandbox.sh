@@ -4,12 +4,8 @@
 # interface, which is lo. What the udp port writes down there is compared with what tcpdump, as root and outside,
 # sees beside it. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
-why=$(why_no_namespaces)
-[ -n "$why" ] || command -v tcpdump >/dev/null || why="no tcpdump"
-if [ -n "$why" ]; then
-    skip sandbox "$why"
-    exit $status
-fi
+need_namespaces sandbox
+need_programs sandbox tcpdump
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic"
 install -d -m 777 "$tmp/home"

@@ -6,20 +6,8 @@
 build=${BUILD:-build}
 peer=$(realpath "$build/test/service_peer/peer")
 
-result() { # NAME WHY COMMAND...: ok if the command is true
-    local name=$1 why=$2
-    shift 2
-    if "$@"; then ok "$name"; else notok "$name" "$why"; fi
-}
-
 # --- the command line ---
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" smc service "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(smc service)
 refuse bad_device "eth0" -d eth0
 refuse missing_interface "nn-none" -d udp:nn-none --socket "$tmp/none"
 refuse bad_peers "--peers nowhere" --peers nowhere
@@ -29,11 +17,7 @@ refuse bad_ueid "--ueid lower" --ueid lower
 run "$nornic" smc service --help
 if [ $rc = 0 ] && [[ $out == *"Try"* ]]; then ok help; else notok help "exit status $rc: $err"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    for name in bulk rendezvous survives; do skip "$name" "$why"; done
-    exit $status
-fi
+need_namespaces bulk rendezvous survives
 veth_make 9000 || { notok namespaces "cannot make them"; exit 1; }
 
 # services ARGS...: one at each end; $service_a and $service_b. The peers are known by the TCP option.
@@ -83,41 +67,41 @@ ok services
 
 # --- bytes ---
 pair 1 bulk 3000000 5000000 -- bulk 5000000 3000000
-result bulk_both_ways "$words" both "smcr in"
+expect bulk_both_ways "$words" both "smcr in"
 pair 1 answer -- echo 200 1
-result echo_of_a_byte "$words" both "smcr in"
+expect echo_of_a_byte "$words" both "smcr in"
 pair 1 answer -- echo 20 100000
-result echo_of_many_bytes "$words" both "smcr in"
+expect echo_of_many_bytes "$words" both "smcr in"
 
 host=fd77::1
 pair 1 bulk 300000 500000 -- bulk 500000 300000
-result bulk_over_ipv6 "$words" both "smcr in"
+expect bulk_over_ipv6 "$words" both "smcr in"
 host=10.77.0.1
 
 # --- what programs do ---
 pair 1 forked 3000000 5000000 -- forked 5000000 3000000
-result forked_processes_share_it "$words" both "smcr in"
+expect forked_processes_share_it "$words" both "smcr in"
 pair 1 exec 3000000 5000000 -- exec 5000000 3000000
-result it_outlives_an_exec "$words" both "smcr in"
+expect it_outlives_an_exec "$words" both "smcr in"
 pair 5 bulk 0 0 -- leave
-result who_leaves_at_once_ends_in_order "$words" both "smcr in"
+expect who_leaves_at_once_ends_in_order "$words" both "smcr in"
 pair 1 bulk 0 5000000 -- die 5000000 2>/dev/null # bash tells of it
-result what_a_killed_program_sent_is_delivered "$words" \
+expect what_a_killed_program_sent_is_delivered "$words" \
     eval '[ $rc = 137 ] && [ "$server_rc" = 0 ] && [[ $server_out == *"smcr in"* ]]'
 pair 1 bulk 5000000 5000000 -- die 1000 2>/dev/null
 was_reset() { [[ $1 == *"failed: "*"onnection reset"* ]] || [[ $1 == *"failed: "*"roken pipe"* ]]; }
-result killed_with_unread_data_it_is_reset "$words" \
+expect killed_with_unread_data_it_is_reset "$words" \
     eval '[ $rc = 137 ] && was_reset "$server_out"'
 pair 300 answer-many -- many 10 1000
-result three_hundred_at_once "$words" both "smcr many 300"
+expect three_hundred_at_once "$words" both "smcr many 300"
 
 # --- what is written where it should not be costs that connection alone ---
 for what in head consumed; do
     pair 1 answer -- scribble $what
-    result nonsense_in_${what}_resets_it "$words" eval '[ $rc = 0 ] && [[ $out == *"smcr in"* ]]'
+    expect nonsense_in_${what}_resets_it "$words" eval '[ $rc = 0 ] && [[ $out == *"smcr in"* ]]'
 done
 pair 1 answer -- scribble watch
-result nonsense_in_watch_is_passed_over "$words" both "smcr in"
+expect nonsense_in_watch_is_passed_over "$words" both "smcr in"
 # another user's pair, with the name that a connection of the service's would have
 cat >"$tmp/named.py" <<'END'
 import array, os, socket, sys
@@ -135,7 +119,7 @@ os.set_inheritable(fds[0], True)
 os.execl(sys.argv[1], 'peer', sys.argv[2], 'attached', str(fds[0]), 'bulk', '0', '0')
 END
 run "${in_a[@]}" python3 "$tmp/named.py" "$peer" "$tmp/a.sock" "$service_a"
-result another_user_s_pair_is_no_connection "$rc $out $err" \
+expect another_user_s_pair_is_no_connection "$rc $out $err" \
     [ "$out" = "failed: borrow_attach: Socket operation on non-socket" ]
 version=$(awk '$2 == "SERVICE_VERSION" { print $3 }' service/memory/shared.h)
 cat >"$tmp/garbage.py" <<'END'
@@ -176,9 +160,9 @@ for what in (77, 2, 3):  # more descriptors than one
     assert count() <= before, (what, before, count())
 END
 run python3 "$tmp/garbage.py" "$tmp/a.sock" "$service_a" "$version"
-result requests_that_are_none_are_refused "$out $err" [ $rc = 0 ]
+expect requests_that_are_none_are_refused "$out $err" [ $rc = 0 ]
 pair 1 answer -- echo 3 100
-result and_the_service_goes_on "$words" both "smcr in"
+expect and_the_service_goes_on "$words" both "smcr in"
 
 # --- a service without descriptors refuses, does not spin, and goes on; its end is seen in the memory ---
 cat >"$tmp/full.py" <<'END'
@@ -244,7 +228,7 @@ full=$!
 e2e_pids+=("$full")
 until_true 20 [ -S "$tmp/full.sock" ]
 run python3 "$tmp/full.py" "$tmp/full.sock" "$full" "$version"
-result without_descriptors_it_refuses "$out $err $(cat "$tmp/full")" [ $rc = 0 ]
+expect without_descriptors_it_refuses "$out $err $(cat "$tmp/full")" [ $rc = 0 ]
 ended "$full" 10
 
 # stopped for longer than it takes to give up a link: the service goes on
@@ -262,14 +246,14 @@ sys.exit(not any(c["rx_bytes"] > 1000000 for c in conns))' 2>/dev/null
 until_true 10 moving
 kill -STOP "$server"
 run "$nornic" smc stat --pid "$service_a"
-result stat_says_who_has_it "$out $err" eval '[[ $out == *"lent to peer (process $server)"* ]]'
+expect stat_says_who_has_it "$out $err" eval '[[ $out == *"lent to peer (process $server)"* ]]'
 sleep 6
 kill -CONT "$server"
 wait "$client"
 rc=$? out=$(cat "$tmp/client")
 finish
 words="client $rc $out; server $server_rc $server_out"
-result a_stopped_program_is_waited_for "$words" both "smcr in"
+expect a_stopped_program_is_waited_for "$words" both "smcr in"
 
 # --- plain TCP ---
 export -n PEER_ENTER
@@ -278,8 +262,8 @@ listening "$ns_a" 5000
 run env PEER_ENTER=1 "${in_b[@]}" "$peer" "$tmp/b.sock" client 10.77.0.1 5000 1 bulk 500000 300000
 finish
 words="client $rc $out; server $server_rc $server_out"
-result a_peer_that_does_not_offer_gets_tcp "$words" both "tcp in"
-result and_it_is_said_why "$words" both "the peer did not offer SMC-R"
+expect a_peer_that_does_not_offer_gets_tcp "$words" both "tcp in"
+expect and_it_is_said_why "$words" both "the peer did not offer SMC-R"
 export PEER_ENTER=1
 
 # --- the service dies ---
@@ -295,13 +279,13 @@ ended "$client" 20
 late=$?
 finish
 words="client $ended_rc $(cat "$tmp/client"); server $server_rc $server_out"
-result a_killed_service_resets_both_ends "$words" \
+expect a_killed_service_resets_both_ends "$words" \
     eval '[ $late = 0 ] && [ $server_rc = 1 ] && [[ $server_out == *"onnection reset"* ]] &&
         grep -Eq "onnection reset|roken pipe" "$tmp/client"'
 kill -TERM "$service_b"
 ended "$service_b" 10
-result a_service_ends_by_a_signal "$(cat "$tmp/service_b")" [ "$ended_rc" = 0 ]
-result and_removes_its_socket "it is there still" [ ! -e "$tmp/b.sock" ]
+expect a_service_ends_by_a_signal "$(cat "$tmp/service_b")" [ "$ended_rc" = 0 ]
+expect and_removes_its_socket "it is there still" [ ! -e "$tmp/b.sock" ]
 
 # --- it starts again; configured peers need no TCP option ---
 if services --peers 10.77.0.0/24; then ok the_next_start_is_clean
@@ -310,7 +294,7 @@ run "${in_a[@]}" "$nornic" smc service -d udp:nna --socket "$tmp/a.sock"
 if [ $rc = 1 ] && one_sentence "$err" "runs already"; then ok one_service_a_path
 else notok one_service_a_path "exit status $rc: $out $err"; fi
 run "${in_a[@]}" "$nornic" smc service -d udp:nna --socket "$tmp/a.sock" --on-demand
-result on_demand_one_that_runs_will_do "exit status $rc: $out $err" [ $rc = 0 ]
+expect on_demand_one_that_runs_will_do "exit status $rc: $out $err" [ $rc = 0 ]
 unset PEER_ENTER
 # anybody may take names of the abstract namespace: those that the next connections would have, if they could be guessed
 "${in_a[@]}" python3 -c '
@@ -324,7 +308,7 @@ squatter=$!
 e2e_pids+=("$squatter")
 until_true 10 [ -e "$tmp/squatted" ]
 pair 1 bulk 300000 500000 -- bulk 500000 300000
-result names_that_others_took_do_no_harm "$words" both "smcr in"
+expect names_that_others_took_do_no_harm "$words" both "smcr in"
 kill "$squatter"
 for i in 1 2 3 4; do # at once: one serves, the others find it
     "${in_a[@]}" "$nornic" smc service -d udp:nna --socket "$tmp/c.sock" --on-demand --idle 1s 2>>"$tmp/race" &
@@ -336,11 +320,11 @@ for i in 1 2 3 4; do
     wait "${starts[i]}"
     rcs+="$? "
 done
-result started_at_once_they_are_one "$rcs$(cat "$tmp/race")" [ "$rcs" = "0 0 0 0 " ]
-result it_ends_when_nobody_uses_it "it is there still" until_true 20 [ ! -e "$tmp/c.sock" ]
+expect started_at_once_they_are_one "$rcs$(cat "$tmp/race")" [ "$rcs" = "0 0 0 0 " ]
+expect it_ends_when_nobody_uses_it "it is there still" until_true 20 [ ! -e "$tmp/c.sock" ]
 pair 1 bulk 300000 500000 -- bulk 500000 300000
-result configured_peers_need_no_option "$words" both "smcr in"
-result services_end "$(cat "$tmp"/service_[ab])" end_services
+expect configured_peers_need_no_option "$words" both "smcr in"
+expect services_end "$(cat "$tmp"/service_[ab])" end_services
 
 # --- what is on the wire: TCP and CLC as tshark reads them, RoCE judged packet by packet ---
 export PEER_ENTER=1
@@ -368,7 +352,7 @@ until_true 10 eval '[ "$(tshark -r "$tmp/tcp.pcap" -Y "tcp.flags.fin == 1" 2>/de
 kill -INT "$dump"
 wait "$dump" 2>/dev/null
 run "$nornic" verify --strict "$tmp/a.pcapng" "$tmp/b.pcapng"
-result verified "$words $out $err" [ $rc = 0 ]
+expect verified "$words $out $err" [ $rc = 0 ]
 run tshark -r "$tmp/tcp.pcap" -T fields -e _ws.col.Protocol -e _ws.col.Info
-result dissected "$out $err" eval '[[ $out == *Proposal*Accept*Confirm* ]]'
+expect dissected "$out $err" eval '[[ $out == *Proposal*Accept*Confirm* ]]'
 exit $status

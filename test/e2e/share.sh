@@ -11,10 +11,6 @@ install -d -m 700 "$tmp/run"
 export NORNIC_RUNTIME_DIR=$tmp/run
 server_addr=127.$((RANDOM % 200 + 20)).$((RANDOM % 200)).1
 
-is() {
-    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@"
-}
 # listens: until what was started says so
 listens() {
     for ((i = 0; i < 100; i++)); do
@@ -151,12 +147,7 @@ else
 fi
 
 # --- eight and more, killed at random ---
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip eight_processes "$why"
-    skip eight_processes_of_two_users "$why"
-    exit $status
-fi
+need_namespaces eight_processes eight_processes_of_two_users
 veth_make 4200 || { notok eight_processes "cannot make a veth pair"; exit 1; }
 seconds=${NORNIC_SHARE_SECONDS:-5}
 # killed_at_random NAME DIRECTORY USERS: where they meet, and whose processes they are

@@ -6,11 +6,7 @@
 install -d -m 700 "$tmp/run"
 export NORNIC_RUNTIME_DIR=$tmp/run
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip share_packet "$why"
-    exit 0
-fi
+need_namespaces share_packet
 veth_make 4200 || { notok share_packet "cannot make a veth pair"; exit 1; }
 
 # first_qpns: of the processes in namespace A that say what they have counted, ascending, different ones

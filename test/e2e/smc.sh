@@ -14,26 +14,8 @@ install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can rea
 peer=$PWD/test/e2e/smc_peer.py
 check=$PWD/test/e2e/smc_check.py
 
-# is EXPRESSION FILE: the last line of the file is an object `j` of which the expression is true
-is() {
-    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@" 2>/dev/null
-}
-# result NAME WHY COMMAND...: ok if the command is true
-result() {
-    local name=$1 why=$2
-    shift 2
-    if "$@"; then ok "$name"; else notok "$name" "$why"; fi
-}
-
 # --- the command line ---
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" smc "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(smc)
 refuse no_command "listen, connect"
 refuse unknown_command "smc frobnicate" frobnicate
 refuse no_port "[ADDRESS:]PORT" listen
@@ -73,13 +55,9 @@ until_true 10 grep -q listening "$tmp/server.out"
 run "${as_nobody[@]}" "$tmp/nornic" smc connect --sum 127.0.0.1 5999 <"$tmp/file"
 finish
 by_tcp="j['ok'] and j['transport'] == 'tcp' and 'device' in j['reason'] and j['received_sha256'] == '$sum'"
-result tcp_without_device "$rc $err; $server_rc $server_out $server_err" is "$by_tcp" "$tmp/server.out"
+expect tcp_without_device "$rc $err; $server_rc $server_out $server_err" is "$by_tcp" "$tmp/server.out"
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 # the second pair: nnc in A, nnd in B
 ip link add nnc netns "$ns_a" mtu 1500 type veth peer name nnd netns "$ns_b" mtu 1500 || exit 1
@@ -106,7 +84,7 @@ for ((i = 0; i < 8; i++)); do
     run "${in_a[@]}" "$nornic" smc connect -d $kind:nna --require-smc 10.77.0.1 5999
     one_sentence "$err" refused || again=$err
 done
-result again_at_once "$again" [ -z "$again" ]
+expect again_at_once "$again" [ -z "$again" ]
 
 # start_with FILE COMMAND...: start() with that standard input, which a background job has only if it is told
 start_with() {
@@ -135,15 +113,15 @@ for host in 10.77.0.1 fd77::1; do
     connect --sum -i "$tmp/file" -o /dev/null $host 5000
     finish
     words="client $rc $out $err; server $server_rc $server_out $server_err"
-    result file_there_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
-    result file_there_by_smc_$family "$words" is "$by_smc and $two_links and j['sent_sha256'] == '$sum'" "$tmp/out"
-    result file_there_sum_$family "$words" is "$by_smc and j['received_sha256'] == '$sum'" "$tmp/server.out"
+    expect file_there_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
+    expect file_there_by_smc_$family "$words" is "$by_smc and $two_links and j['sent_sha256'] == '$sum'" "$tmp/out"
+    expect file_there_sum_$family "$words" is "$by_smc and j['received_sha256'] == '$sum'" "$tmp/server.out"
     serve --sum -i "$tmp/file" -o /dev/null
     connect --sum -o "$tmp/copy" $host 5000
     finish
     words="client $rc $out $err; server $server_rc $server_out $server_err"
-    result file_back_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
-    result file_back_sum_$family "$words" is "$by_smc and j['received_sha256'] == '$sum'" "$tmp/out"
+    expect file_back_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
+    expect file_back_sum_$family "$words" is "$by_smc and j['received_sha256'] == '$sum'" "$tmp/out"
 done
 
 # --- over UDP sockets; the TCP option needs root still ---
@@ -156,8 +134,8 @@ for host in 10.77.0.1 fd77::1; do
     connect --require-smc --sum -i "$tmp/file" -o /dev/null $host 5000
     finish
     words="client $rc $out $err; server $server_rc $server_out $server_err"
-    result over_udp_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
-    result over_udp_by_two_links_$family "$words" is "$by_smc and $two_links" "$tmp/out"
+    expect over_udp_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
+    expect over_udp_by_two_links_$family "$words" is "$by_smc and $two_links" "$tmp/out"
 done
 
 # --- which move trains: writes of one packet each, all of one length, and not a longer FIRST before the others ---
@@ -169,7 +147,7 @@ serve -o /dev/null
 connect -i "$tmp/back" -o /dev/null --require-smc --capture "$tmp/trains.pcapng" 10.77.0.1 5000
 finish
 firsts=$(writes "$tmp/trains-nnb.pcapng" 6) onlys=$(writes "$tmp/trains-nnb.pcapng" 10)
-result over_udp_in_trains "client $rc $out $err; $firsts of RDMA WRITE First, $onlys of Only" \
+expect over_udp_in_trains "client $rc $out $err; $firsts of RDMA WRITE First, $onlys of Only" \
     eval '[ "$onlys" -gt 20 ] && [ "$firsts" -lt $((onlys / 20)) ]'
 a=("${through[@]:0:4}") b=("${through[@]:4}")
 
@@ -204,7 +182,7 @@ answered=$?
 exec 9>&-
 finish
 wait "$client"
-result half_close "asked $asked, answered $answered: $(cat "$tmp/err") $server_err" [ "$asked $answered" = "0 0" ]
+expect half_close "asked $asked, answered $answered: $(cat "$tmp/err") $server_err" [ "$asked $answered" = "0 0" ]
 
 # --- one after another, on the links of the first ---
 serve -k -o /dev/null
@@ -212,7 +190,7 @@ for i in 1 2 3; do connect -i "$tmp/back" -o /dev/null 10.77.0.1 5000; done
 kill -INT "$server"
 finish
 count=$(grep -c '"ok":true' "$tmp/server.out")
-result keeps_listening "$server_rc $server_out $server_err" [ "$server_rc $count" = "0 3" ]
+expect keeps_listening "$server_rc $server_out $server_err" [ "$server_rc $count" = "0 3" ]
 
 # --- while it runs: stat, and a link that is cut and comes back ---
 mkfifo "$tmp/enough" # a line in it lets a connection end
@@ -235,7 +213,7 @@ stat_says() {
 }
 symmetric="p['groups'] and p['groups'][0]['redundancy'] == 'SYMMETRIC'"
 until_true 10 stat_says "$symmetric and p['conns'] and p['conns'][0]['rx_bytes'] > 0"
-result stat_sees_the_group "$(cat "$tmp/stat") $(cat "$tmp/err")" stat_says "$symmetric and len(p['links']) == 2"
+expect stat_sees_the_group "$(cat "$tmp/stat") $(cat "$tmp/err")" stat_says "$symmetric and len(p['links']) == 2"
 run "$nornic" smc stat --pid "$server"
 if [ $rc = 0 ] && [[ $out == *"group 1"*SYMMETRIC*"link 1"*"link 2"*"connections over SMC-R"* ]]; then ok stat_text
 else notok stat_text "exit status $rc: $out $err"; fi
@@ -243,16 +221,16 @@ run "${as_nobody[@]}" "$tmp/nornic" smc stat
 if [ $rc = 1 ] && [[ $out == *"No process of this user"*"of other users: "* ]]; then ok stat_tells_of_other_users
 else notok stat_tells_of_other_users "exit status $rc: $out $err"; fi
 ip -n "$ns_b" link set nnb down
-result stat_sees_the_failover "$(cat "$tmp/stat")" until_true 10 stat_says "not ($symmetric)"
+expect stat_sees_the_failover "$(cat "$tmp/stat")" until_true 10 stat_says "not ($symmetric)"
 ip -n "$ns_b" link set nnb up
-result stat_sees_the_recovery "$(cat "$tmp/stat")" until_true 15 stat_says "$symmetric"
+expect stat_sees_the_recovery "$(cat "$tmp/stat")" until_true 15 stat_says "$symmetric"
 enough
 wait "$client"
 rc=$?
 finish
 words="client $rc $(cat "$tmp/out" "$tmp/err"); server $server_rc $server_out $server_err"
-result cut_and_restored "$words" cmp -s "$tmp/file" "$tmp/copy"
-result cut_sums "$words" is "$by_smc and j['received_sha256'] == '$sum' and j['counters']['links_failed'] > 0" \
+expect cut_and_restored "$words" cmp -s "$tmp/file" "$tmp/copy"
+expect cut_sums "$words" is "$by_smc and j['received_sha256'] == '$sum' and j['counters']['links_failed'] > 0" \
     "$tmp/server.out"
 run "$nornic" smc ladder --failover "$tmp/client.trace" "$tmp/server.trace"
 if [ $rc = 0 ] && [[ $out == *"-> DOWN"*"failover validation"*"ADD LINK request"*"CONFIRM LINK response"* ]]
@@ -300,17 +278,17 @@ e2e_pids+=("$client")
 until_true 10 stat_says "$symmetric and p['conns'] and p['conns'][0]['rx_bytes'] > 0"
 ip -n "nn-$$-c" link set nny nomaster
 moved="p['groups'] and not ($symmetric) and [l for l in p['links'] if l['port'] == 'nnc' and l['conns'] == 1]"
-result black_hole_is_noticed "$(cat "$tmp/stat")" until_true 10 stat_says "$moved"
+expect black_hole_is_noticed "$(cat "$tmp/stat")" until_true 10 stat_says "$moved"
 carriers="$(ip -n "$ns_a" -o link show nne) $(ip -n "$ns_b" -o link show nnf)"
-result black_hole_keeps_the_carriers "$carriers" [ "$(grep -o 'state UP' <<<"$carriers" | wc -l)" = 2 ]
+expect black_hole_keeps_the_carriers "$carriers" [ "$(grep -o 'state UP' <<<"$carriers" | wc -l)" = 2 ]
 ip -n "nn-$$-c" link set nny master nnbr
 enough
 wait "$client"
 rc=$?
 finish
 words="client $rc $(cat "$tmp/out" "$tmp/err"); server $server_rc $server_out $server_err"
-result black_hole_loses_nothing "$words" cmp -s "$tmp/file" "$tmp/copy"
-result black_hole_sums "$words" is "$by_smc and j['received_sha256'] == '$sum' and j['counters']['failovers'] > 0" \
+expect black_hole_loses_nothing "$words" cmp -s "$tmp/file" "$tmp/copy"
+expect black_hole_sums "$words" is "$by_smc and j['received_sha256'] == '$sum' and j['counters']['failovers'] > 0" \
     "$tmp/server.out"
 
 # --- a peer that is killed ---
@@ -339,27 +317,27 @@ killed() { # NAME: client_is_killed or server_is_killed
 }
 killed client_is_killed
 killed server_is_killed
-result stat_forgets_the_dead "$(ls /run/nornic 2>/dev/null)" \
+expect stat_forgets_the_dead "$(ls /run/nornic 2>/dev/null)" \
     bash -c '"$1" smc stat --json >/dev/null; [ ! -e "/run/nornic/smc-$2" ]' - "$nornic" "$server"
 
 # --- a peer without SMC-R ---
 serve --sum -o "$tmp/copy"
 run "${in_b[@]}" python3 "$peer" connect 10.77.0.1 5000 "$tmp/file" "$tmp/taken"
 finish
-result falls_back_as_server "$rc $err $server_rc $server_out $server_err" \
+expect falls_back_as_server "$rc $err $server_rc $server_out $server_err" \
     is "j['ok'] and j['transport'] == 'tcp' and j['reason'] and j['received_sha256'] == '$sum'" "$tmp/server.out"
 start "${in_a[@]}" python3 "$peer" listen 5000 "$tmp/back" "$tmp/taken"
 listening "$ns_a" 5000
 connect --sum -i "$tmp/file" -o "$tmp/copy" 10.77.0.1 5000
 finish
-result falls_back_as_client "$rc $out $err $server_rc $server_err" \
+expect falls_back_as_client "$rc $out $err $server_rc $server_err" \
     is "j['ok'] and j['transport'] == 'tcp' and j['reason'] and j['sent_sha256'] == '$sum'" "$tmp/out"
 if cmp -s "$tmp/taken" "$tmp/file" && cmp -s "$tmp/copy" "$tmp/back"; then ok fallback_loses_nothing
 else notok fallback_loses_nothing "$(ls -l "$tmp")"; fi
 serve --tcp -o "$tmp/copy"
 connect -i "$tmp/back" -o /dev/null 10.77.0.1 5000
 finish
-result never_smc "$rc $out $err" is "j['ok'] and j['transport'] == 'tcp'" "$tmp/out"
+expect never_smc "$rc $out $err" is "j['ok'] and j['transport'] == 'tcp'" "$tmp/out"
 start "${in_a[@]}" python3 "$peer" listen 5000 /dev/null /dev/null
 listening "$ns_a" 5000
 run "${in_b[@]}" "$nornic" smc connect "${b[@]}" --require-smc 10.77.0.1 5000 </dev/null

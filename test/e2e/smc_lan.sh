@@ -5,11 +5,7 @@
 # machine: SMC-R keeps sockets in /run/nornic
 . "$(dirname "$0")/lib.sh"
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip SMCR_FC_14_first_contact_without_a_common_second_lan "$why"
-    exit $status
-fi
+need_namespaces SMCR_FC_14_first_contact_without_a_common_second_lan
 veth_make 1500 && ip -n "$ns_b" link add nnc type veth peer name nnd && ip -n "$ns_b" addr add 10.78.0.2/24 dev nnc &&
     ip -n "$ns_b" link set nnc up && ip -n "$ns_b" link set nnd up || exit 1
 ip -n "$ns_a" link add nne type veth peer name nnf && ip -n "$ns_a" addr add 10.79.0.1/24 dev nne &&

@@ -4,15 +4,8 @@
 # that is one host with two addresses is no third host.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip smc_third_host "$why"
-    exit $status
-fi
-if [[ ${BUILD:-build} == *san-* ]]; then
-    skip smc_third_host "a sanitizer has to be in the program itself"
-    exit $status
-fi
+need_namespaces smc_third_host
+need_no_sanitizer smc_third_host
 script=test/e2e/smc_third_host.py
 
 # a: the server, b: the client, x: the third host, with a bridge between all

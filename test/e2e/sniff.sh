@@ -16,13 +16,7 @@ is() {
 j = json.loads(open(sys.argv[2]).readlines()[-1])
 sys.exit(not eval(sys.argv[1]))' "$@"
 }
-refuse() { # NAME PATTERN ARGS...
-    local name=$1 pattern=$2
-    shift 2
-    run "$nornic" sniff "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
-    else notok "$name" "exit status $rc: $out $err"; fi
-}
+refused_command=(sniff)
 refuse no_interface "-i" -w "$tmp/x.pcapng"
 refuse no_file "-o" -i lo
 refuse no_such_interface "nn-none" -i nn-none -w "$tmp/x.pcapng"
@@ -41,11 +35,7 @@ run "${as_nobody[@]}" "$tmp/nornic" sniff -i lo -w /dev/null --seconds 1ms
 if [ $rc = 2 ] && one_sentence "$err" "root"; then ok no_privileges
 else notok no_privileges "exit status $rc: $out $err"; fi
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip veth "$why"
-    exit $status
-fi
+need_namespaces veth
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
 # background NAME COMMAND...: runs it beside the rest, its output in $tmp/NAME.out and .err; $pid

@@ -5,13 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 lib=$(realpath "${BUILD:-build}/lib")
 
-if [[ ${BUILD:-} == *san-* ]]; then
-    skip stat "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
-command -v ib_send_lat >/dev/null || { skip stat "ib_send_lat is not installed" && exit $status; }
-why=$(why_no_namespaces)
-[ -z "$why" ] || { skip stat "$why" && exit $status; }
+need_no_sanitizer stat
+need_programs stat ib_send_lat
+need_namespaces stat
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 inside=(ip netns exec "nn-$$-a")
 here=("${inside[@]}" "${as_nobody[@]}" env LD_LIBRARY_PATH="$lib" NORNIC_PORT=udp:127.0.0.1)

@@ -7,10 +7,6 @@ chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
 install -d -m 777 "$tmp/captures"
 
-is() {
-    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@"
-}
 
 # In a namespace of its own where one can be had: at 127.0.0.1 of the machine others may be, whom nobody may join.
 why=$(why_no_namespaces)

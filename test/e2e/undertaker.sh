@@ -10,11 +10,7 @@ build=$(realpath "${BUILD:-build}")
 program=$build/test/verbs/programs/killed
 within=3 # seconds; it takes a tenth of one on a quiet machine
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip undertaker "$why"
-    exit $status
-fi
+need_namespaces undertaker
 veth_make 1500 || { notok namespaces "cannot make them"; exit 1; }
 chmod 711 "$tmp"
 mkdir -m 700 "$tmp/root" "$tmp/nobody"

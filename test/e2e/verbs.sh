@@ -6,21 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 lib=$(realpath "${BUILD:-build}/lib")
 
-if [[ ${BUILD:-} == *san-* ]]; then
-    skip verbs "a sanitizer has to be in the program itself, and these are Debian's"
-    exit $status
-fi
-for program in ibv_rc_pingpong rping ib_write_bw tshark; do
-    if ! command -v $program >/dev/null; then
-        skip verbs "$program is not installed"
-        exit $status
-    fi
-done
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip verbs "$why"
-    exit $status
-fi
+need_no_sanitizer verbs
+need_programs verbs ibv_rc_pingpong rping ib_write_bw tshark
+need_namespaces verbs
 veth_make 4200 || { notok veth "cannot make a veth pair"; exit 1; }
 chmod 711 "$tmp"
 mkdir -m 777 "$tmp/captures"

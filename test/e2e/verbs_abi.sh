@@ -37,10 +37,7 @@ if ! "${compile[@]}" "$tmp/grown.c" 2>"$tmp/why"; then
 elif ls verbs/*.c verbs/*/*.c | xargs -P "$(nproc)" -n 16 "${compile[@]}" 2>"$tmp/why"; then ok later_headers
 else notok later_headers "$(grep -E 'error|warning' "$tmp/why" | head -10)"; fi
 
-if [[ ${BUILD:-} == *san-* ]]; then
-    skip programs "a sanitizer has to be in the program itself, and these are built without"
-    exit $status
-fi
+need_no_sanitizer programs
 
 # --- programs that are linked with rdma-core's names ---
 

@@ -5,11 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip verbs_edges "$why"
-    exit $status
-fi
+need_namespaces verbs_edges
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 for kind in udp iwarp; do
     run ip netns exec "nn-$$-a" env "LD_LIBRARY_PATH=$build/lib" NORNIC_PORT=$kind:127.0.0.1 \

@@ -8,11 +8,7 @@
 build=$(realpath "${BUILD:-build}")
 hostile=$build/test/verbs/programs/hostile
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip verbs_hostile "$why"
-    exit $status
-fi
+need_namespaces verbs_hostile
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 here=(ip netns exec "nn-$$-a" "${as_nobody[@]}" env "LD_LIBRARY_PATH=$build/lib" NORNIC_PORT=udp:127.0.0.1)
 

@@ -8,11 +8,7 @@ build=$(realpath "${BUILD:-build}")
 regions=20000
 [[ $build != *san-* ]] || regions=2000
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip verbs_memory "$why"
-    exit $status
-fi
+need_namespaces verbs_memory
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 for port in udp iwarp; do
     run ip netns exec "nn-$$-a" "${as_nobody[@]}" env "LD_LIBRARY_PATH=$build/lib" "NORNIC_PORT=$port:127.0.0.1" \

@@ -7,11 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
 
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip verbs_memory_gone "$why"
-    exit $status
-fi
+need_namespaces verbs_memory_gone
 ns_make a || { notok namespace "cannot make one"; exit 1; }
 here=(ip netns exec "nn-$$-a" "${as_nobody[@]}" env "LD_LIBRARY_PATH=$build/lib")
 
