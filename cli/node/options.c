@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/node/impair_rows.h"
 #include "cli/option/cc.h"
 #include "cli/option/value.h"
 
@@ -49,15 +50,7 @@ const struct cli_option cli_node_rows[] = {
      "how long to look again for completions before sleeping: 0 sleeps at once, a long time never does",
      AT(spin_ns), CLI_TAKES_TIME(0, 86400 * NS_PER_S), .preset = "50us"},
     {"capture", 0, "FILE", "write what crosses the port to FILE, as pcapng", AT(capture), .kind = CLI_FILE},
-    {"loss", 0, "RATE", "lose frames, such as 1% or 200ppm, of both directions", AT(impair.loss_ppm),
-     .kind = CLI_RATE},
-    {"duplicate", 0, "RATE", "send frames twice", AT(impair.duplicate_ppm), .kind = CLI_RATE},
-    {"reorder", 0, "RATE", "let frames be overtaken", AT(impair.reorder_ppm), .kind = CLI_RATE},
-    {"corrupt", 0, "RATE", "flip a bit of frames", AT(impair.corrupt_ppm), .kind = CLI_RATE},
-    {"ecn", 0, "RATE", "mark frames \"congestion experienced\", as a router does", AT(impair.ecn_ppm),
-     .kind = CLI_RATE},
-    {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
-     .preset = "1"},
+    CLI_IMPAIR_ROWS(AT),
     {"cc", 0, "SETTINGS",
      "congestion management: obey and send CNPs; SETTINGS as line-rate=25G,gain=5 "
      "(docs/congestion.md has them all)",

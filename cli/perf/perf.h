@@ -78,7 +78,7 @@ struct perf_options {
 /* The command, whose settings are a struct perf_options: options.c. */
 extern const struct cli_command perf_command;
 
-/* Runs it: perf.c. The exit status. */
+/* Runs it: roles.c. The exit status. */
 int perf_main(void *settings);
 
 /* --- one side's objects: side.c --- */

@@ -49,7 +49,7 @@ struct pingpong_options {
 /* The command, whose settings are a struct pingpong_options: options.c. */
 extern const struct cli_command pingpong_command;
 
-/* Runs it: pingpong.c. The exit status. */
+/* Runs it: roles.c. The exit status. */
 int pingpong_main(void *settings);
 
 /* --- what the sides tell each other over TCP: exchange.c --- */

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/node/impair_rows.h"
 #include "cli/option/option.h"
 #include "cli/run/smc.h"
 #include "cli/run/view.h"
@@ -227,15 +228,7 @@ static const struct cli_option rows[] = {
      "make calls, requests, completions and ports fail by the rules in FILE, such as \"the 50th WRITE ends "
      "with RETRY_EXC_ERR\" (docs/verbs.md)",
      AT(faults), .kind = CLI_FILE},
-    {"loss", 0, "RATE", "lose frames, such as 1% or 200ppm, of both directions", AT(impair.loss_ppm),
-     .kind = CLI_RATE},
-    {"duplicate", 0, "RATE", "send frames twice", AT(impair.duplicate_ppm), .kind = CLI_RATE},
-    {"reorder", 0, "RATE", "let frames be overtaken", AT(impair.reorder_ppm), .kind = CLI_RATE},
-    {"corrupt", 0, "RATE", "flip a bit of frames", AT(impair.corrupt_ppm), .kind = CLI_RATE},
-    {"ecn", 0, "RATE", "mark frames \"congestion experienced\", as a router does", AT(impair.ecn_ppm),
-     .kind = CLI_RATE},
-    {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
-     .preset = "1"},
+    CLI_IMPAIR_ROWS(AT),
     {NULL},
 };
 

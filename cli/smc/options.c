@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/node/impair_rows.h"
 #include "cli/option/option.h"
 #include "cli/option/value.h"
 #include "cli/smc/smc.h"
@@ -55,8 +56,7 @@ static const struct cli_option common_rows[] = {
      .kind = CLI_FILE},
     {"loss", 0, "RATE", "lose frames of the devices, such as 1% or 200ppm", AT(impair.loss_ppm),
      .kind = CLI_RATE},
-    {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
-     .preset = "1"},
+    CLI_IMPAIR_SEED_ROW(AT),
     {"json", 'j', NULL, "report at the end as JSON: on standard output with -o, else on standard error",
      AT(say.json)},
     {"quiet", 'q', NULL, "no word but errors, and what --sum says", AT(say.quiet)},

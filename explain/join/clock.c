@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A packet from 0 to 1 shows, on the two clocks, the offset plus its time under way; one from 1 to 0 the
  * offset minus its time. So the offset, as a line over time, runs below all points of the first kind and
- * above all of the second: between the lower hull of those and the upper hull of these. Of all slopes,
- * that is taken which leaves the most room between: a slope that is not the clocks' makes the quickest
- * packets of one end of the capture look slower than they were, and so the room smaller. The line goes
- * through the middle; how far it is from the truth nobody can tell from the captures, since a way that is
- * slower in one direction looks like a clock that is ahead. The room is the shortest round trip, and half
+ * above all of the second: between the lower hull of those and the upper hull of these. The
+ * slope with the most room between is taken: a slope that is not the clocks' makes the quickest packets of
+ * one end of the capture look slower than they were, and so the room smaller. The line goes through the
+ * middle. Its distance from the truth cannot be told from the captures, since a way that is slower in one
+ * direction looks like a clock that is ahead. The room is the shortest round trip, and half
  * of it the bound of the error.
  *
  * The room is a concave function of the slope (a minimum of lines less a maximum of lines), so that its
- * greatest value is found by dividing. Where no slope leaves room, a clock was set, or its rate was
+ * greatest value is found by dividing. If no slope leaves room, a clock was set, or its rate was
  * changed: the capture is halved in time until each piece has a line.
  *
- * Where no pieces do either, or the room is next to none, a few points are none of the same packet: of one
+ * If no pieces do either, or the room is next to none, a few points are none of the same packet: of one
  * that was sent again with the same bytes each capture has another copy. Then the line is taken that nearly
  * all points leave room for, the quickest sixteenth of each direction aside, and points on its wrong side are
  * left out, if they are so few, and lie among others. */
@@ -23,16 +23,16 @@
 #include <stdlib.h>
 
 #define STEPS       80   /* of a search: (2/3)^80 of the range */
-#define SLOPES      64   /* that are tried for what else is possible */
+#define SLOPES      64   /* that are tried for other lines */
 #define PIECES_DEEP 6    /* halvings: 2^6 pieces at the most */
 #define PIECE_LEAST 4    /* points in a piece */
 #define STEADY      0.95 /* so much of the room without drift is no reason to speak of drift */
 #define STRAYS_OF   16   /* one of so many points may be left out */
 #define STRAYS_ROW  3    /* not so many at the begin or end of a direction: there a clock was set */
 #define ROOM_LEAST  1000 /* ns: a shorter round trip is none, */
-#define ROOM_SHARE  16   /* where nearly all leave room for one so many times as long */
+#define ROOM_SHARE  16   /* if nearly all leave room for one so many times as long */
 #define ROOM_SHORT  2000 /* ns: one so short is none either, */
-#define SHORT_SHARE 4    /* where all but a few points, */
+#define SHORT_SHARE 4    /* if all but a few points, */
 #define FEW_STRAYS  3    /* so many, leave room for one so many times as long */
 #define SAMPLES_MAX 512  /* points of a direction by which the line of nearly all is found */
 
@@ -101,19 +101,19 @@ static double room(const struct band *b, double slope)
     return upper(b, slope) - lower(b, slope);
 }
 
-/* The slope that leaves the most room. */
-static double widest(const struct band *b)
+/* Returns the slope that leaves the most room, as `room_at` measures it. */
+static double widest(const struct band *b, double (*room_at)(const struct band *b, double slope))
 {
     double low = -EXPLAIN_DRIFT_MAX, high = EXPLAIN_DRIFT_MAX;
     for (unsigned i = 0; i < STEPS; i++) {
         double third = (high - low) / 3;
-        if (room(b, low + third) < room(b, high - third))
+        if (room_at(b, low + third) < room_at(b, high - third))
             low += third;
         else
             high -= third;
     }
     double slope = (low + high) / 2;
-    return room(b, 0) >= STEADY * room(b, slope) ? 0 : slope;
+    return room_at(b, 0) >= STEADY * room_at(b, slope) ? 0 : slope;
 }
 
 /* The slope farthest from `inside` towards `end` that leaves room at all. */
@@ -131,8 +131,9 @@ static double edge(const struct band *b, double inside, double end)
     return inside;
 }
 
-/* A range of slopes that ends only where clocks end, and holds the even one, tells nothing of the drift. The
- * slope that leaves the most room then lies at that end, as the room grows towards it: it is none to take. */
+/* A range of slopes that ends only at the bounds of clocks, and holds the even one, tells nothing of the
+ * drift. The slope that leaves the most room then lies at that end, as the room grows towards it: it is
+ * none to take. */
 static bool is_drift_open(const struct band *b, double low, double high)
 {
     return (low <= -EXPLAIN_DRIFT_MAX || high >= EXPLAIN_DRIFT_MAX) && room(b, 0) >= 0;
@@ -177,7 +178,7 @@ static void fit_part(struct explain_clock *c, struct points out, struct points b
                      unsigned depth, struct explain_clock_point *scratch)
 {
     struct band b = {.out = hull(out, 1, scratch), .back = hull(back, -1, scratch + out.count)};
-    double slope = widest(&b), gap = room(&b, slope);
+    double slope = widest(&b, room), gap = room(&b, slope);
     unsigned pieces = c->piece_count;
     if (depth == 0)
         c->room_ns = gap;
@@ -221,7 +222,7 @@ static void fit_one_way(struct explain_clock *c, struct points out, struct point
     add_piece(c, -INFINITY, offset, 0);
 }
 
-/* --- where some points are of two packets --- */
+/* --- some points are of two packets --- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -248,21 +249,7 @@ static double nearly_all_room(const struct band *b, double slope)
     return nearly_all(b->out, 1, slope) - nearly_all(b->back, -1, slope);
 }
 
-static double widest_of_nearly_all(const struct band *b)
-{
-    double low = -EXPLAIN_DRIFT_MAX, high = EXPLAIN_DRIFT_MAX;
-    for (unsigned i = 0; i < STEPS; i++) {
-        double third = (high - low) / 3;
-        if (nearly_all_room(b, low + third) < nearly_all_room(b, high - third))
-            low += third;
-        else
-            high -= third;
-    }
-    double slope = (low + high) / 2;
-    return nearly_all_room(b, 0) >= STEADY * nearly_all_room(b, slope) ? 0 : slope;
-}
-
-/* The points above (`sign` 1) or below (-1) the line, written to `to`; none where those on the other side
+/* The points above (`sign` 1) or below (-1) the line, written to `to`; none if those on the other side
  * are too many, or a row of the first or the last. */
 static struct points on_side(struct points p, double sign, double slope, double offset,
                              struct explain_clock_point *to)
@@ -289,7 +276,7 @@ static int lay_nearly_all(const struct explain_clock *c, struct points out, stru
     struct explain_clock_point *kept = malloc((out.count + back.count) * sizeof *kept);
     if (!kept)
         return -ENOMEM;
-    double slope = widest_of_nearly_all(&all);
+    double slope = widest(&all, nearly_all_room);
     double offset = (nearly_all(out, 1, slope) + nearly_all(back, -1, slope)) / 2;
     struct points o = on_side(out, 1, slope, offset, kept),
                   k = on_side(back, -1, slope, offset, kept + o.count);
@@ -322,8 +309,8 @@ static int fit_nearly_all(struct explain_clock *c, struct points out, struct poi
     return 0;
 }
 
-/* One line explains all times. If a few points, which may be of two packets, are all that keeps it from where
- * the others leave room for it, it may as well be there. 0 or -ENOMEM. */
+/* One line explains all times. If a few points, which may be of two packets, are all that keeps it from the
+ * room that the others leave, it may as well be there. 0 or -ENOMEM. */
 static int doubt_few(struct explain_clock *c, struct points out, struct points back,
                      struct explain_clock_point *scratch)
 {

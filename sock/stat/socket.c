@@ -12,16 +12,15 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/high_fd.h"
 #include "base/worker.h"
 #include "sock/runtime.h"
 #include "sock/stat/json.h"
 
-#define ANSWER_S 2   /* how long a reader may take */
 #define RETRY_MS 100 /* until accepting is tried again when the process has no descriptor left */
 
 static struct {
@@ -33,17 +32,9 @@ static struct {
 
 static void answer(int fd)
 {
-    struct timeval limit = {.tv_sec = ANSWER_S};
-    size_t len = 0, sent = 0;
+    size_t len = 0;
     char *text = smcr_stat_json(&len);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    while (text && sent < len) {
-        ssize_t n = send(fd, text + sent, len - sent, MSG_NOSIGNAL);
-        if (n <= 0)
-            break;
-        sent += (size_t)n;
-    }
-    free(text);
+    base_answer(fd, text, len);
     close(fd);
 }
 

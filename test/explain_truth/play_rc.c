@@ -12,24 +12,6 @@
 #define MAY_END \
     (1u << NORNIC_WC_RETRY_EXC_ERR | 1u << NORNIC_WC_WR_FLUSH_ERR | 1u << NORNIC_WC_RNR_RETRY_EXC_ERR)
 
-/* A wire, and the device that sends over it. */
-struct wire {
-    struct truth_tape *tape;
-    unsigned device;
-};
-
-static uint64_t passes(void *ctx, const struct sim_link_pass *pass)
-{
-    const struct wire *w = ctx;
-    return truth_tape_pass(w->tape, w->device, pass);
-}
-
-static void arrives(void *ctx, uint64_t name)
-{
-    const struct wire *w = ctx;
-    truth_tape_arrives(w->tape, (uint32_t)name);
-}
-
 static void trace(void *ctx, const struct roce_trace *event)
 {
     const struct sim_node *node = ctx;
@@ -136,12 +118,11 @@ static struct sim_plan *draw(enum truth_scene_kind kind, const struct truth_setu
     return plan;
 }
 
-static void observe(struct truth_tape *tape, struct sim_run *run, struct wire wires[2])
+static void observe(struct truth_tape *tape, struct sim_run *run, struct truth_wire wires[2])
 {
     for (unsigned i = 0; i < 2; i++) {
-        wires[i] = (struct wire){tape, 3 * i};
         truth_tape_device(tape, 3 * i, run->sim.node[i].mac.b);
-        sim_link_observe(run->sim.link[i], &(struct sim_link_watch){passes, arrives, &wires[i]});
+        truth_tape_watch(tape, 3 * i, run->sim.link[i], &wires[i]);
     }
     for (unsigned i = 0; i < 2 * run->plan->pairs; i++)
         if (run->end[i / 2][i % 2].qp)
@@ -155,7 +136,7 @@ void truth_play_rc(struct truth_tape *tape, enum truth_scene_kind kind, const st
     struct sim_run *run = malloc(sizeof *run);
     if (!run)
         abort();
-    struct wire wires[2];
+    struct truth_wire wires[2];
     struct sim_plan *plan = draw(kind, setup, seed);
     plan->config.trace = trace;
     plan->config.trace_ctx = tape;

@@ -13,29 +13,12 @@
 
 #define CONNS_MAX 64
 
-struct wire {
-    struct truth_tape *tape;
-    unsigned device;
-};
-
 struct watched {
     struct truth_tape *tape;
     struct pair *pair;
-    struct wire wires[TRUTH_DEVICES_MAX];
+    struct truth_wire wires[TRUTH_DEVICES_MAX];
     uint32_t tcp_sent[CONNS_MAX][2]; /* bytes, by connection and node */
 };
-
-static uint64_t passes(void *ctx, const struct sim_link_pass *pass)
-{
-    const struct wire *w = ctx;
-    return truth_tape_pass(w->tape, w->device, pass);
-}
-
-static void arrives(void *ctx, uint64_t name)
-{
-    const struct wire *w = ctx;
-    truth_tape_arrives(w->tape, (uint32_t)name);
-}
 
 static void trace(void *ctx, const struct roce_trace *event)
 {
@@ -89,10 +72,8 @@ static void begins(void *ctx, struct pair *pair)
     for (unsigned n = 0; n < 2; n++)
         for (unsigned p = 0; p < pair->node[n].num_ports; p++) {
             unsigned device = 3 * n + p;
-            w->wires[device] = (struct wire){w->tape, device};
             truth_tape_device(w->tape, device, pair->node[n].port[p].mac.b);
-            sim_link_observe(pair->node[n].port[p].wire,
-                             &(struct sim_link_watch){passes, arrives, &w->wires[device]});
+            truth_tape_watch(w->tape, device, pair->node[n].port[p].wire, &w->wires[device]);
         }
 }
 

@@ -119,13 +119,14 @@ static void goes_back(struct truth_tape *t, unsigned device, const struct roce_t
     end->trigger = TRUTH_NONE;
     end->wants_trigger = end->why != TRUTH_TIMEOUT;
     if (end->why == TRUTH_SELECTIVE || !end->has_begun)
-        return; /* what was under way for an earlier return stays so */
+        return; /* packets under way for an earlier return stay so */
     end->run_batch = end->batch;
     end->run_next = (event->psn - end->first_psn) & ROCE_PSN_MASK;
     end->run_end = end->slot_count;
 }
 
-/* What the receiver of a request thinks of it. One ahead of its turn is told as taken when it is NAKed. */
+/* Records the receiver's verdict on a request. A request ahead of its turn is told as taken when it is
+ * NAKed. */
 static void judge_request(struct truth_tape *t, uint32_t receiver, const struct roce_trace *event)
 {
     uint32_t p = t->pass_count;
@@ -351,15 +352,17 @@ static struct truth_pass *add_pass(struct truth_tape *t)
     return pass;
 }
 
-uint32_t truth_tape_pass(struct truth_tape *t, unsigned device, const struct sim_link_pass *on)
+static uint64_t record_pass(void *ctx, const struct sim_link_pass *on)
 {
+    const struct truth_wire *wire = ctx;
+    struct truth_tape *t = wire->tape;
     struct truth_pass *pass = add_pass(t);
     if (on->is_second) { /* follows the first at once */
         struct truth_pass first = pass[-1];
         first.sent_order = pass->sent_order;
         *pass = first;
     } else {
-        pass->node = truth_node(device);
+        pass->node = truth_node(wire->device);
         pass->frame = t->frames++;
     }
     pass->is_second = on->is_second;
@@ -373,13 +376,21 @@ uint32_t truth_tape_pass(struct truth_tape *t, unsigned device, const struct sim
     pass->out_bytes = on->out_bytes;
     pass->arrived_order = 0;
     if (!on->is_second)
-        place(t, pass, device);
-    return (uint32_t)(pass - t->passes);
+        place(t, pass, wire->device);
+    return (uint64_t)(pass - t->passes);
 }
 
-void truth_tape_arrives(struct truth_tape *t, uint32_t name)
+static void record_arrival(void *ctx, uint64_t name)
 {
+    struct truth_tape *t = ((const struct truth_wire *)ctx)->tape;
     t->passes[name].arrived_order = ++t->order;
+}
+
+void truth_tape_watch(struct truth_tape *tape, unsigned device, struct sim_link *link,
+                      struct truth_wire *wire)
+{
+    *wire = (struct truth_wire){tape, device};
+    sim_link_observe(link, &(struct sim_link_watch){record_pass, record_arrival, wire});
 }
 
 void truth_tape_other(struct truth_tape *t, unsigned node, const uint8_t *frame, uint32_t len_bytes,

@@ -119,9 +119,15 @@ void truth_tape_device(struct truth_tape *tape, unsigned device, const uint8_t m
 void truth_tape_trace(struct truth_tape *tape, unsigned device, const struct roce_trace *event);
 /* A queue pair's path MTU, without which the PSNs that a READ takes are not known. */
 void truth_tape_pmtu(struct truth_tape *tape, unsigned device, uint32_t qpn, uint32_t pmtu_bytes);
-/* What a wire tells of what `device` gave to it; returns the name for it (sim_link_watch). */
-uint32_t truth_tape_pass(struct truth_tape *tape, unsigned device, const struct sim_link_pass *pass);
-void truth_tape_arrives(struct truth_tape *tape, uint32_t name);
+/* A wire, and the device that sends over it. */
+struct truth_wire {
+    struct truth_tape *tape;
+    unsigned device;
+};
+
+/* Records all frames that `device` gives to `link` from now on. `wire` lasts as long as the link. */
+void truth_tape_watch(struct truth_tape *tape, unsigned device, struct sim_link *link,
+                      struct truth_wire *wire);
 /* A frame that no device sends, and that arrives at once (TCP). */
 void truth_tape_other(struct truth_tape *tape, unsigned node, const uint8_t *frame, uint32_t len_bytes,
                       uint64_t now_ns);

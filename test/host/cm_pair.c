@@ -4,8 +4,10 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "net/memory.h"
+#include "rdma/cq.h"
 
 static struct nornic_mac mac_of(int side)
 {
@@ -186,4 +188,14 @@ struct cm_connection cm_pair_connect(struct cm_pair *pair)
     cm_pair_skip(&pair->side[0], NORNIC_CM_EVENT_ESTABLISHED);
     cm_pair_skip(&pair->side[1], NORNIC_CM_EVENT_ESTABLISHED);
     return c;
+}
+
+struct nornic_wc cm_pair_await(struct rdma_cq *cq)
+{
+    struct nornic_wc wc;
+    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
+    while (rdma_cq_poll(cq, &wc, 1) == 0)
+        cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
+                     "no completion");
+    return wc;
 }

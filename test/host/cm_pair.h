@@ -42,6 +42,9 @@ struct host_cm_event *cm_pair_expect(struct cm_side *side, enum nornic_cm_event_
 /* The same, and acknowledges it. Returns its status. */
 int cm_pair_skip(struct cm_side *side, enum nornic_cm_event_type type);
 
+/* Polls `cq` until a completion comes; fails the test after ten seconds. */
+struct nornic_wc cm_pair_await(struct rdma_cq *cq);
+
 /* An id of side 0 (or of `from`) with a route to `dst`, resolved. */
 struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum nornic_port_space space,
                                  const struct nornic_addr *dst);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -95,16 +94,6 @@ static struct host_cm_id *connect_to(unsigned side, uint16_t service_port, struc
     return id;
 }
 
-static struct nornic_wc await(struct rdma_cq *cq)
-{
-    struct nornic_wc wc;
-    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
-    while (rdma_cq_poll(cq, &wc, 1) == 0)
-        cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
-                     "no completion");
-    return wc;
-}
-
 static void post_recv(unsigned side, struct roce_qp *qp)
 {
     struct cm_side *s = &sides[side];
@@ -136,8 +125,8 @@ Test(host_share, each_connects_to_each)
                 .addr = (uintptr_t)sides[from].memory, .len_bytes = 1000, .lkey = sides[from].mr->lkey};
             struct nornic_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = NORNIC_WR_SEND};
             cr_assert_eq(roce_post_send(a, &wr, NULL), 0);
-            cr_expect_eq(await(sides[from].cq).status, NORNIC_WC_SUCCESS);
-            cr_expect_eq(await(sides[to].cq).status, NORNIC_WC_SUCCESS);
+            cr_expect_eq(cm_pair_await(sides[from].cq).status, NORNIC_WC_SUCCESS);
+            cr_expect_eq(cm_pair_await(sides[to].cq).status, NORNIC_WC_SUCCESS);
             host_cm_destroy_id(active);
             cr_assert_eq(cm_pair_skip(&sides[to], NORNIC_CM_EVENT_DISCONNECTED), 0);
             host_cm_destroy_id(passive);
@@ -148,7 +137,7 @@ Test(host_share, each_connects_to_each)
         host_cm_destroy_id(listeners[i]);
 }
 
-/* By one of them, once, whoever asks. */
+/* By one of them, once. */
 Test(host_share, what_nobody_serves_is_refused)
 {
     for (unsigned from = 0; from < SIDES; from++) {
@@ -217,7 +206,7 @@ Test(host_share, a_datagram_to_a_group_comes_to_all_members)
         cr_assert_eq(roce_post_send(qps[from], &wr, NULL), 0);
         for (unsigned i = 0; i < SIDES; i++)
             for (unsigned k = 0; k < (i == from ? 2 : 1); k++) {
-                struct nornic_wc wc = await(sides[i].cq);
+                struct nornic_wc wc = cm_pair_await(sides[i].cq);
                 cr_expect_eq(wc.status, NORNIC_WC_SUCCESS);
                 cr_expect(wc.opcode == NORNIC_WC_SEND || wc.src_qpn == roce_qp_num(qps[from]));
             }
@@ -235,7 +224,7 @@ Test(host_share, a_datagram_to_a_group_comes_to_all_members)
     }
 }
 
-/* Who names the numbers gets them, or is told who has them. */
+/* A port that names the numbers gets them, or hears the name of their holder. */
 Test(host_share, a_first_number_may_be_named)
 {
     struct nornic_error why = {""};

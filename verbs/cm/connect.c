@@ -6,6 +6,7 @@
 
 #include "verbs/memory/av.h"
 #include "verbs/cm/cma.h"
+#include "verbs/qp_attr.h"
 
 /* --- listening --- */
 
@@ -287,25 +288,9 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *ma
     if (err)
         return cma_fail(err, "the attributes for state %u are not known yet", (unsigned)attr->qp_state);
     enum ibv_qp_state to = attr->qp_state;
-    *attr = (struct ibv_qp_attr){
-        .qp_state = to,
-        .cur_qp_state = (enum ibv_qp_state)found.cur_state,
-        .path_mtu = (enum ibv_mtu)found.path_mtu,
-        .path_mig_state = (enum ibv_mig_state)found.path_mig_state,
-        .qkey = found.qkey,
-        .rq_psn = found.rq_psn,
-        .sq_psn = found.sq_psn,
-        .dest_qp_num = found.dest_qpn,
-        .qp_access_flags = found.access_flags,
-        .pkey_index = found.pkey_index,
-        .max_rd_atomic = found.max_rd_atomic,
-        .max_dest_rd_atomic = found.max_dest_rd_atomic,
-        .min_rnr_timer = found.min_rnr_timer,
-        .port_num = VERBS_PORT_NUM,
-        .timeout = found.timeout,
-        .retry_cnt = found.retry_cnt,
-        .rnr_retry = found.rnr_retry,
-    };
+    *attr = verbs_qp_attr_of(&found);
+    attr->qp_state = to;
+    attr->port_num = VERBS_PORT_NUM;
     verbs_ah_attr_of(&found.av, &attr->ah_attr);
     *mask = (int)found_mask;
     return 0;

@@ -5,6 +5,7 @@
 #include <rdma/rdma_verbs.h>
 
 #include "verbs/cm/cma.h"
+#include "verbs/qp_attr.h"
 
 /* --- completion queues --- */
 
@@ -49,7 +50,7 @@ static int make_cqs(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
     struct rdma_cm_id *b = &id->base;
     const bool receives = attr->qp_type != IBV_QPT_XRC_SEND;
     int err = 0;
-    if (attr->qp_type == IBV_QPT_XRC_RECV) /* what comes completes where its SRQ says */
+    if (attr->qp_type == IBV_QPT_XRC_RECV) /* its receives complete at the CQ of the SRQ */
         return 0;
     id->has_made_cqs = true; /* those that are none of its own stay NULL here */
     if (receives && !attr->recv_cq && !attr->srq)
@@ -139,17 +140,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 
 int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-    struct ibv_qp_init_attr_ex attr = {
-        .qp_context = init->qp_context,
-        .send_cq = init->send_cq,
-        .recv_cq = init->recv_cq,
-        .srq = init->srq,
-        .cap = init->cap,
-        .qp_type = init->qp_type,
-        .sq_sig_all = init->sq_sig_all,
-        .comp_mask = IBV_QP_INIT_ATTR_PD,
-        .pd = pd ? pd : id->pd,
-    };
+    struct ibv_qp_init_attr_ex attr = verbs_qp_init_ex(init, pd ? pd : id->pd);
     int err = rdma_create_qp_ex(id, &attr);
     if (!err)
         init->cap = attr.cap;

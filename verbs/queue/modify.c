@@ -5,6 +5,7 @@
 #include "verbs/memory/av.h"
 #include "verbs/faults/faults.h"
 #include "verbs/object.h"
+#include "verbs/qp_attr.h"
 
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -107,30 +108,11 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, s
     if (verbs_object_need(VERBS_QP, qp))
         return EINVAL;
     nornic_qp_query(qp->nornic, &now, NULL);
-    *attr = (struct ibv_qp_attr){
-        .qp_state = (enum ibv_qp_state)now.state,
-        .cur_qp_state = (enum ibv_qp_state)now.state,
-        .path_mtu = (enum ibv_mtu)now.path_mtu,
-        .path_mig_state = (enum ibv_mig_state)now.path_mig_state,
-        .qkey = now.qkey,
-        .rq_psn = now.rq_psn,
-        .sq_psn = now.sq_psn,
-        .dest_qp_num = now.dest_qpn,
-        .qp_access_flags = now.access_flags | (qp->access_flags & ~(unsigned)REMOTE_RIGHTS),
-        .cap = qp->init.cap,
-        .pkey_index = now.pkey_index,
-        .alt_pkey_index = now.alt_pkey_index,
-        .en_sqd_async_notify = now.en_sqd_async_notify,
-        .max_rd_atomic = now.max_rd_atomic,
-        .max_dest_rd_atomic = now.max_dest_rd_atomic,
-        .min_rnr_timer = now.min_rnr_timer,
-        .port_num = now.port,
-        .alt_port_num = nornic_addr_is_zero(&now.alt_av.dgid) ? 0 : VERBS_PORT_NUM,
-        .timeout = now.timeout,
-        .retry_cnt = now.retry_cnt,
-        .rnr_retry = now.rnr_retry,
-        .alt_timeout = now.alt_timeout,
-    };
+    *attr = verbs_qp_attr_of(&now);
+    attr->cur_qp_state = attr->qp_state;
+    attr->qp_access_flags |= qp->access_flags & ~(unsigned)REMOTE_RIGHTS;
+    attr->cap = qp->init.cap;
+    attr->alt_port_num = nornic_addr_is_zero(&now.alt_av.dgid) ? 0 : VERBS_PORT_NUM;
     verbs_ah_attr_of(&now.av, &attr->ah_attr);
     verbs_ah_attr_of(&now.alt_av, &attr->alt_ah_attr);
     base->state = attr->qp_state;

@@ -7,6 +7,7 @@
 #include "verbs/faults/faults.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
+#include "verbs/qp_attr.h"
 #include "verbs/queue/qp_ex.h"
 
 #define KNOWN_MASK                                                                 \
@@ -142,15 +143,7 @@ static struct verbs_qp *create(struct ibv_context *context, struct ibv_qp_init_a
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-    struct ibv_qp_init_attr_ex all = {.qp_context = init->qp_context,
-                                      .send_cq = init->send_cq,
-                                      .recv_cq = init->recv_cq,
-                                      .srq = init->srq,
-                                      .cap = init->cap,
-                                      .qp_type = init->qp_type,
-                                      .sq_sig_all = init->sq_sig_all,
-                                      .comp_mask = IBV_QP_INIT_ATTR_PD,
-                                      .pd = pd};
+    struct ibv_qp_init_attr_ex all = verbs_qp_init_ex(init, pd);
     if (check(&all))
         return NULL;
     struct verbs_qp *qp = create(pd->context, &all);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread of its own answers: a reader that stops reading stops nobody else, and neither does a program that
- * makes no progress. It answers its own user and root, since numbers of queue pairs and peers are nobody
- * else's affair.
+ * makes no progress. It answers its own user and root, since numbers of queue pairs and peers are not for
+ * other users.
  *
  * `life` is held while the socket comes and goes, and is never taken by the thread, which therefore can be
- * waited for under it; `now` guards what the thread and who closes both touch. */
+ * waited for under it; `now` guards the members that the thread and the closing
+ * thread both touch. */
 #define _GNU_SOURCE /* accept4(), struct ucred */
 #include "verbs/show/socket.h"
 
@@ -17,15 +18,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/high_fd.h"
 #include "host/show_name.h"
 #include "base/worker.h"
 
-#define ANSWER_S   2   /* how long a reader may take */
 #define RETRY_MS   100 /* until accepting is tried again when it failed, as without a descriptor left */
 #define NAME_TRIES 16  /* a process of another PID namespace may have this one's number */
 #define BACKLOG    8
@@ -36,7 +36,7 @@ static struct {
     bool is_open;
     pthread_t thread;
     char *(*describe)(size_t *len_bytes);
-    uid_t uid; /* who opened it */
+    uid_t uid; /* of the opening process */
     pthread_mutex_t now;
     ino_t inode;   /* of `fd`: the program may close the number, or use it anew */
     int fd;        /* listens; -1: it is closed, or about to be */
@@ -51,8 +51,8 @@ static bool is_own(int fd)
 
 /* --- the thread --- */
 
-/* In a user namespace without them all the kernel tells all others by the overflow uid (65534): who runs as
- * that user in one shows itself to everybody of its network namespace. */
+/* In a user namespace without them all the kernel tells all others by the overflow uid (65534). A process
+ * of that user in one shows itself to everybody of its network namespace. */
 static bool may_look(int fd)
 {
     struct ucred peer;
@@ -63,20 +63,12 @@ static bool may_look(int fd)
 
 static void answer(int fd)
 {
-    struct timeval limit = {.tv_sec = ANSWER_S};
-    size_t len = 0, sent = 0;
+    size_t len = 0;
     char *text = show.describe(&len);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    while (text && sent < len) {
-        ssize_t n = send(fd, text + sent, len - sent, MSG_NOSIGNAL);
-        if (n <= 0)
-            break;
-        sent += (size_t)n;
-    }
-    free(text);
+    base_answer(fd, text, len);
 }
 
-/* Who closes the socket from now on ends this answer, too. False: it is closed. */
+/* Lets the closing thread end this answer, too. False: it is closed. */
 static bool set_reader(int fd)
 {
     pthread_mutex_lock(&show.now);

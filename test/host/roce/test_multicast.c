@@ -2,7 +2,6 @@
 /* Datagrams to a group, over a veth pair: the kernel is told of it, and lets the frames in. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "test/host/cm_pair.h"
@@ -68,16 +67,6 @@ static bool kernel_lists(int side, const char *group)
     return netns_run(&pair.veth, side, "ip maddr show dev nn%d | grep -qwF %s", side, group) == 0;
 }
 
-static struct nornic_wc await(struct rdma_cq *cq)
-{
-    struct nornic_wc wc;
-    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
-    while (rdma_cq_poll(cq, &wc, 1) == 0)
-        cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
-                     "no completion");
-    return wc;
-}
-
 /* Side 0 sends to the group; the address handle is what joining through the CM has told. */
 static void send_to(struct roce_qp *qp, const struct nornic_addr *group)
 {
@@ -103,7 +92,7 @@ static void send_to(struct roce_qp *qp, const struct nornic_addr *group)
         .ud = {.ah = ah, .remote_qpn = event->values.qpn, .remote_qkey = QKEY},
     };
     cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
-    cr_assert_eq(await(s->cq).status, NORNIC_WC_SUCCESS);
+    cr_assert_eq(cm_pair_await(s->cq).status, NORNIC_WC_SUCCESS);
     host_dev_lock(s->dev);
     cr_assert_eq(roce_ah_destroy(ah), 0);
     host_dev_unlock(s->dev);
@@ -127,7 +116,7 @@ Test(host_multicast, ROCE_UD_21_attaching_joins_and_datagrams_arrive)
         cr_assert_eq(roce_post_recv(qps[1], &recv, NULL), 0);
         memset(to->memory, 0, 256);
         send_to(qps[0], &group);
-        struct nornic_wc wc = await(to->cq);
+        struct nornic_wc wc = cm_pair_await(to->cq);
         cr_expect_eq(wc.status, NORNIC_WC_SUCCESS);
         cr_expect_eq(wc.byte_len, 64 + L3_AREA);
         cr_expect_eq(wc.src_qpn, roce_qp_num(qps[0]));
