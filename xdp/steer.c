@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "xdp/steer_object.h"
+
 int xdp_needs_privileges(const char *ifname, int errno_value, struct nornic_error *why)
 {
     return net_error_set(

@@ -19,10 +19,6 @@
  * need multi-buffer XDP. */
 #define XDP_MTU_ONE_BUFFER 3498
 
-/* The ELF object of xdp/steer.bpf.c. */
-extern const uint8_t xdp_steer_object[];
-extern const uint64_t xdp_steer_object_bytes;
-
 /* A program on an interface. The attachment is a bpf_link: it ends with its descriptor, so with the process,
  * however that dies. */
 struct xdp_steer {
@@ -39,7 +35,7 @@ int xdp_steer_clear(const struct net_interface *interface, struct nornic_error *
  * RoCEv1 too. 0 or -errno. */
 int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct nornic_error *why);
 
-/* Steers what `queue` receives to the AF_XDP socket `socket_fd`. 0 or -errno. */
+/* Steers the packets of `queue` to the AF_XDP socket `socket_fd`. 0 or -errno. */
 int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd);
 
 /* Attaches the loaded program in the mode asked for. 0 or -errno with a sentence. */

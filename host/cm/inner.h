@@ -48,7 +48,7 @@ struct host_cm_id {
     struct host_cm_record *record; /* for how resolving ends; NULL: it has not begun, or has ended */
     struct host_cm_group *groups;
     uint64_t leased;            /* the service id that it listens to; 0: none */
-    struct roce_qp *qp;         /* of its connection: whose COMM_EST the CM is told */
+    struct roce_qp *qp;         /* of its connection: the CM is told of its COMM_EST */
     struct host_cm_id **bucket; /* of `qp` */
     struct host_cm_id *next_of_qp;
     bool has_seen_data; /* COMM_EST was raised and the CM has not been told */
@@ -75,9 +75,9 @@ struct host_cm {
 
     struct host_ack_queue events;
 
-    /* beside other processes on the interface: cm_share.c */
+    /* beside other processes on the interface: share.c */
     struct host_cm_lease *leases; /* the service ids that are listened to */
-    int qp1_fd;                   /* the claim to refuse what nobody knows; negative: not ours */
+    int qp1_fd;                   /* the claim to refuse unknown requests; negative: not ours */
     uint64_t claims_read_ns;      /* when the claims of a service were last asked for */
     bool is_alone;                /* until `alone_end_ns` */
     uint64_t alone_end_ns;
@@ -85,7 +85,7 @@ struct host_cm {
     struct host_cm_notes notes;
 };
 
-/* --- events: cm_event.c --- */
+/* --- events: event.c --- */
 
 /* An event to fill in; NULL: no memory. */
 struct host_cm_record *host_cm_record_new(struct host_cm *cm, struct host_cm_id *id,
@@ -100,41 +100,41 @@ void host_cm_take_over(struct host_cm *cm);
  * seen, or NULL when there is none any more. */
 struct host_cm_id *host_cm_drop_events(struct host_cm_id *id);
 
-/* --- the ids of a CM: cm_index.c; under the device's lock --- */
+/* --- the ids of a CM: index.c; under the device's lock --- */
 
 void host_cm_link_id(struct host_cm *cm, struct host_cm_id *id, struct roce_cm_id *engine);
 void host_cm_unlink_id(struct host_cm_id *id);
 /* The QP of its connection; NULL: none any more. */
 void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp);
-/* An id whose QP that is; NULL: there is none. */
+/* Returns the first id of the QP; NULL: there is none. */
 struct host_cm_id *host_cm_first_of_qp(struct host_cm *cm, const struct roce_qp *qp);
 
-/* --- paths: cm_path.c; under the device's lock --- */
+/* --- paths: path.c; under the device's lock --- */
 
 /* A path to `dst` from a GID of the device. */
 struct roce_cm_path host_cm_path(unsigned sgid_index, const struct nornic_addr *dst,
                                  const struct nornic_mac *mac);
 /* The GID of an address, of the configured type, or -ENOENT. */
 int host_cm_find_gid(const struct host_cm *cm, const struct nornic_addr *addr);
-/* The first GID of the configured type that can send to `dst`: of its family and, where possible, scope. */
+/* The first GID of the configured type that can send to `dst`: of its family and, if possible, scope. */
 int host_cm_gid_for(const struct host_cm *cm, const struct nornic_addr *dst);
 
-/* --- other processes: cm_share.c; under the device's lock --- */
+/* --- other processes: share.c; under the device's lock --- */
 
 /* Claims a service id for an id that listens. 0; -EADDRINUSE: another process listens to it; or -ENOMEM. */
 int host_cm_lease(struct host_cm *cm, uint64_t service_id);
 void host_cm_release(struct host_cm *cm, uint64_t service_id);
-/* What the CM's engine needs to know of them. */
+/* Fills in the members about them that the CM's engine needs. */
 void host_cm_share(struct host_cm *cm, struct roce_cm_config *config);
 void host_cm_share_deinit(struct host_cm *cm);
 
-/* --- addresses: cm_resolve.c --- */
+/* --- addresses: resolve.c --- */
 
 /* Under the device's lock: ends a query that runs. */
 void host_cm_stop_query(struct host_cm_id *id);
 void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns);
 
-/* --- multicast: cm_multicast.c --- */
+/* --- multicast: multicast.c --- */
 
 /* Under the device's lock. */
 void host_cm_leave_all(struct host_cm_id *id);

@@ -10,6 +10,7 @@
 #include "host/dev/clock.h"
 #include "host/cm/inner.h"
 #include "host/dev/dev.h"
+#include "host/roce/gids.h"
 
 /* --- the end: under the device's lock --- */
 

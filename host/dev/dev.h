@@ -8,13 +8,13 @@
 #include <stdatomic.h>
 
 #include "host/event/event_queue.h"
-#include "host/roce/gids.h"
 #include "host/host.h"
 #include "host/dev/later.h"
 #include "host/dev/lock.h"
 #include "host/dev/sources.h"
 
 struct host_dev;
+struct host_gids;
 struct host_iw;
 struct host_transport;
 
@@ -70,6 +70,26 @@ struct host_dev_client_ops {
                            void (*visit)(void *ctx, const char *name, uint64_t value), void *ctx);
 };
 
+/* The state that a round leaves to the next one. */
+struct host_carried {
+    bool is_tx_blocked;   /* it had frames to send and the port lent no buffers */
+    bool has_only_sent;   /* for a waiting caller: the next one receives */
+    bool has_left;        /* it left acknowledgements to the next */
+    uint64_t tx_retry_ns; /* blocked: the time to ask the port again, since no event reports room */
+    unsigned tx_wanted;   /* buffers that the next burst asks the port for */
+};
+
+/* A program that polls in the place of the device's thread. */
+struct host_poller {
+    _Atomic uint64_t polled_ns; /* of its last poll, or of the end of its round */
+    atomic_int polled_cpu;      /* its processor */
+    atomic_bool is_polling;     /* it makes a round now */
+    atomic_uint polls;          /* its polls in a row, up to polls_wanted */
+    atomic_uint polls_wanted;
+    atomic_bool is_polled; /* it has made as many */
+    atomic_bool is_aside;  /* the thread stands aside for it, and is none of the sleepers */
+};
+
 struct host_dev {
     const struct host_transport *transport;
     const struct host_drive *drive; /* the transport's */
@@ -88,11 +108,7 @@ struct host_dev {
 
     struct host_lock lock; /* the engine, the port and the fields below up to the doorbell */
     uint64_t planned_ns;   /* the time of `timer_fd`; 0: at once, NET_TIME_NONE: nothing */
-    bool is_tx_blocked;    /* the last round had frames to send and the port lent no buffers */
-    bool has_only_sent;    /* in the last round for a waiting caller: the next one receives */
-    bool has_left;         /* the last round left acknowledgements to the next */
-    uint64_t tx_retry_ns;  /* when to ask it again then: nothing else tells that there is room */
-    unsigned tx_wanted;    /* buffers that the next burst asks the port for */
+    struct host_carried round;
     struct host_sources sources;
     struct host_dev_client *client; /* or NULL */
     struct host_later_list later;   /* told when the lock is given back */
@@ -106,13 +122,7 @@ struct host_dev {
     struct host_event_queue events;
 
     bool has_thread;
-    _Atomic uint64_t polled_ns; /* when a program last polled, or its round in the thread's place ended */
-    atomic_int polled_cpu;      /* its processor */
-    atomic_bool is_polling;     /* it makes one now */
-    atomic_uint polls;          /* of it in a row, up to polls_wanted */
-    atomic_uint polls_wanted;
-    atomic_bool is_polled; /* there were as many */
-    atomic_bool is_aside;  /* the thread stands aside for it, and is none of the sleepers */
+    struct host_poller poller;
     pthread_t thread;
     atomic_bool is_stopping;
 };

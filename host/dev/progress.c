@@ -17,8 +17,8 @@ static uint64_t begin_round(struct host_dev *dev)
 {
     host_dev_assert_held(dev);
     host_dev_consume_doorbell(dev);
-    dev->is_tx_blocked = false;
-    dev->has_left = false;
+    dev->round.is_tx_blocked = false;
+    dev->round.has_left = false;
     host_fault_admit();
     return host_now_ns();
 }
@@ -33,7 +33,7 @@ static bool round_late(struct host_dev *dev, uint64_t now_ns)
 {
     bool did = dev->drive->send(dev, now_ns);
     did = take_in(dev, now_ns) || did;
-    dev->has_left = dev->drive->has_to_send(dev);
+    dev->round.has_left = dev->drive->has_to_send(dev);
     return did;
 }
 
@@ -46,8 +46,8 @@ static bool round_for(struct host_dev *dev, const struct rdma_cq *cq, uint64_t n
 {
     bool did = dev->drive->send(dev, now_ns);
     /* An answer cannot be there yet: the caller may sleep until it comes. */
-    dev->has_only_sent = did && !dev->has_only_sent && !dev->drive->has_to_send(dev);
-    if (dev->has_only_sent)
+    dev->round.has_only_sent = did && !dev->round.has_only_sent && !dev->drive->has_to_send(dev);
+    if (dev->round.has_only_sent)
         return true;
     did = take_in(dev, now_ns) || did;
     return rdma_cq_is_ready(cq) || dev->drive->send(dev, now_ns) || did;
@@ -73,7 +73,7 @@ bool host_round_locked(struct host_dev *dev, const struct host_round_policy *pol
 void host_dev_lock(struct host_dev *dev)
 {
     host_lock_take(&dev->lock);
-    if (dev->has_left)
+    if (dev->round.has_left)
         host_dev_send(dev);
 }
 

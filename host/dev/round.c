@@ -20,8 +20,8 @@ static bool send_posted(struct host_dev *dev, const struct rdma_cq *cq, bool *is
     host_dev_send(dev);
     *is_done = rdma_cq_is_ready(cq);
     /* Work that completes by being sent must not keep out incoming data for ever. */
-    dev->has_only_sent = *is_done && !dev->has_only_sent;
-    bool has_only_sent = dev->has_only_sent;
+    dev->round.has_only_sent = *is_done && !dev->round.has_only_sent;
+    bool has_only_sent = dev->round.has_only_sent;
     host_dev_unlock(dev);
     return !has_only_sent;
 }

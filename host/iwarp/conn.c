@@ -35,9 +35,9 @@ static bool on_ready(struct host_iw_fd *self, uint32_t events)
 {
     struct host_iw_conn *conn = container_of(self, struct host_iw_conn, socket);
     bool has_ended = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
-    conn->is_readable |= has_ended || events & EPOLLIN;
-    conn->is_fin_near |= has_ended;
-    conn->is_writable |= (events & (EPOLLOUT | EPOLLERR)) != 0;
+    conn->ready.is_readable |= has_ended || events & EPOLLIN;
+    conn->halves.is_fin_near |= has_ended;
+    conn->ready.is_writable |= (events & (EPOLLOUT | EPOLLERR)) != 0;
     host_iw_conn_activate(conn);
     return true;
 }
@@ -143,7 +143,7 @@ void host_iw_conn_close(struct host_iw_conn *conn, bool is_reset, int err)
     if (conn->tcp == HOST_IW_CLOSED)
         return;
     const struct linger at_once = {.l_onoff = 1};
-    bool parts = !is_reset && conn->is_shut && !conn->has_fin;
+    bool parts = !is_reset && conn->halves.is_shut && !conn->halves.has_fin;
     if (is_reset)
         setsockopt(conn->socket.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     conn->iw->counters.resets += is_reset;
@@ -235,9 +235,9 @@ void host_iw_conn_settle(struct host_iw_conn *conn)
     case IWARP_TCP_OPEN:
         break;
     case IWARP_TCP_SHUTDOWN:
-        if (!conn->is_shut)
+        if (!conn->halves.is_shut)
             shutdown(conn->socket.fd, SHUT_WR);
-        conn->is_shut = true;
+        conn->halves.is_shut = true;
         break;
     case IWARP_TCP_CLOSE:
         host_iw_conn_close(conn, is_port_wanted(conn), 0);
@@ -286,10 +286,10 @@ static void lose(struct host_iw_conn *conn, int err)
 
 static void finish(struct host_iw_conn *conn, uint64_t now_ns)
 {
-    conn->is_readable = false;
-    if (conn->has_fin)
+    conn->ready.is_readable = false;
+    if (conn->halves.has_fin)
         return;
-    conn->has_fin = true;
+    conn->halves.has_fin = true;
     if (conn->qp)
         iwarp_qp_fin(conn->qp->engine, now_ns);
     else
@@ -312,13 +312,13 @@ static enum outcome read_once(struct host_iw_conn *conn, uint64_t now_ns)
     conn->iw->counters.rx_calls++;
     if (n > 0) {
         conn->iw->counters.rx_bytes += (uint64_t)n;
-        conn->is_readable = n == HOST_IW_RX_BYTES || conn->is_fin_near;
-        conn->is_bulk = n >= BULK_BYTES;
+        conn->ready.is_readable = n == HOST_IW_RX_BYTES || conn->halves.is_fin_near;
+        conn->ready.is_bulk = n >= BULK_BYTES;
         take(conn, (size_t)n);
     } else if (n == 0) {
         finish(conn, now_ns);
     } else if (errno == EAGAIN) {
-        conn->is_readable = false;
+        conn->ready.is_readable = false;
         return READ_NOTHING;
     } else if (errno != EINTR) {
         lose(conn, -errno);
@@ -330,7 +330,7 @@ static enum outcome read_once(struct host_iw_conn *conn, uint64_t now_ns)
 /* The kernel has answered, or given up, and nobody has looked yet. */
 static bool is_answered(const struct host_iw_conn *conn)
 {
-    return conn->tcp == HOST_IW_CONNECTING && (conn->is_writable || conn->is_fin_near);
+    return conn->tcp == HOST_IW_CONNECTING && (conn->ready.is_writable || conn->halves.is_fin_near);
 }
 
 static bool finish_connecting(struct host_iw_conn *conn)
@@ -357,9 +357,9 @@ static bool takes_octets(const struct host_iw_conn *conn)
 
 bool host_iw_conn_ask(struct host_iw_conn *conn)
 {
-    if (conn->is_readable || conn->is_bulk || !conn->is_writable || !takes_octets(conn))
+    if (conn->ready.is_readable || conn->ready.is_bulk || !conn->ready.is_writable || !takes_octets(conn))
         return false;
-    conn->is_readable = true;
+    conn->ready.is_readable = true;
     host_iw_conn_activate(conn);
     return true;
 }
@@ -369,7 +369,7 @@ bool host_iw_conn_receive(struct host_iw_conn *conn, uint64_t now_ns)
     bool did = false;
     if (conn->tcp == HOST_IW_CONNECTING)
         return finish_connecting(conn);
-    for (unsigned i = 0; i < READS_PER_ROUND && conn->is_readable && takes_octets(conn); i++) {
+    for (unsigned i = 0; i < READS_PER_ROUND && conn->ready.is_readable && takes_octets(conn); i++) {
         enum outcome outcome = read_once(conn, now_ns);
         did |= outcome != READ_NOTHING;
         if (outcome == READ_SOMETHING)
@@ -466,15 +466,15 @@ static bool write_batch(struct host_iw_conn *conn, uint64_t now_ns)
     size_t len_bytes = sum(pieces, piece_count);
     ssize_t n = len_bytes ? write_pieces(conn, pieces, piece_count) : 0;
     iwarp_qp_sent(engine, n > 0 ? (size_t)n : 0, now_ns);
-    conn->is_writable = n >= 0 && (size_t)n == len_bytes;
+    conn->ready.is_writable = n >= 0 && (size_t)n == len_bytes;
     if (is_failure(n))
         lose(conn, (int)n);
-    return len_bytes && conn->is_writable;
+    return len_bytes && conn->ready.is_writable;
 }
 
 bool host_iw_conn_send(struct host_iw_conn *conn, uint64_t now_ns)
 {
-    bool did = false, goes_on = conn->tcp == HOST_IW_OPEN && conn->is_writable;
+    bool did = false, goes_on = conn->tcp == HOST_IW_OPEN && conn->ready.is_writable;
     if (goes_on && conn->qp)
         follow_emss(conn, now_ns);
     for (unsigned i = 0; goes_on && i < WRITES_PER_ROUND; i++) {
@@ -485,7 +485,7 @@ bool host_iw_conn_send(struct host_iw_conn *conn, uint64_t now_ns)
         did |= goes_on;
     }
     host_iw_conn_settle(conn);
-    bool waits = is_answered(conn) || (conn->is_readable && takes_octets(conn));
+    bool waits = is_answered(conn) || (conn->ready.is_readable && takes_octets(conn));
     if (conn->tcp != HOST_IW_CLOSED && !goes_on && !waits)
         deactivate(conn);
     return did;

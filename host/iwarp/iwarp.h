@@ -3,7 +3,7 @@
  * domain for its objects, the addresses that it is for, and an epoll descriptor for all of its sockets; its
  * connection manager (host/iwarp/cm/cm.h) makes the connections, and gives each a queue pair.
  *
- *     socket readable, writable --> a connection is active --> octets in, octets out (iw_conn.c)
+ *     socket readable, writable --> a connection is active --> octets in, octets out (conn.c)
  *     a post, a deadline ---------^                            changes: news for the CM
  *
  * Everything here is under the device's lock, unless its comment says otherwise. Internal to host/. */
@@ -39,7 +39,7 @@ struct host_iw_fd {
     uint32_t place; /* the set's */
 };
 
-/* That set: iw_set.c. */
+/* That set: set.c. */
 struct host_iw_set {
     int fd;                       /* epoll */
     struct host_iw_place *places; /* the socket of each event */
@@ -56,17 +56,27 @@ struct host_iw_tcp_options {
 
 enum host_iw_tcp { HOST_IW_CONNECTING, HOST_IW_OPEN, HOST_IW_CLOSED };
 
+/* The readiness of a connection's socket. */
+struct host_iw_ready {
+    bool is_readable, is_writable;
+    bool is_bulk; /* the last read was a long one: more gathers while the set is asked */
+};
+
+/* The ends of both halves of a connection. */
+struct host_iw_halves {
+    bool is_fin_near; /* a FIN, or an error, is in the socket: it is read until that comes */
+    bool has_fin;     /* of the peer */
+    bool is_shut;     /* the own half has ended */
+};
+
 /* One TCP connection. The CM makes it, and lets it go; it is freed when it is closed and nobody's. */
 struct host_iw_conn {
     struct host_iw_fd socket;
     struct host_iw *iw;
     enum host_iw_tcp tcp;
     int err; /* CLOSED: -errno of TCP, or 0: it ended as this side asked or by a FIN */
-    bool is_readable, is_writable;
-    bool is_bulk;             /* the last read was a long one: more gathers while the set is asked */
-    bool is_fin_near;         /* a FIN, or an error, is in the socket: it is read until that comes */
-    bool has_fin;             /* of the peer */
-    bool is_shut;             /* our half has ended */
+    struct host_iw_ready ready;
+    struct host_iw_halves halves;
     bool is_port_named;       /* by the program: another one of the id would come from the same */
     unsigned look;            /* the state that the CM was told last */
     bool ends_are_known;      /* the CM's: it has asked the kernel for them */
@@ -139,7 +149,7 @@ struct host_iw {
     unsigned conn_count;
     struct host_iw_qps qps;
     unsigned qp_count;
-    struct host_iw_partings partings, partings_ready; /* iw_part.c; in the order of their deadlines */
+    struct host_iw_partings partings, partings_ready; /* part.c; in the order of their deadlines */
     unsigned parting_count;
     struct rdma_timer partings_timer; /* of the first */
     struct rdma_numbers qpns;
@@ -149,7 +159,7 @@ struct host_iw {
     struct host_iw_counters counters;
 };
 
-/* --- the device: iw_dev.c --- */
+/* --- the device: dev.c --- */
 
 /* Opens a device of `transport` on "iwarp:ADDRESS", "iwarp:ADDRESS%IFACE" or "iwarp:IFACE", as `name` has
  * it. 0 or -errno with a sentence. */
@@ -163,7 +173,7 @@ extern const struct host_drive host_iw_drive;
 bool host_iw_has_addr(const struct host_iw *iw, const struct nornic_addr *addr);
 int host_iw_source(struct host_iw *iw, const struct nornic_addr *dst, struct nornic_addr *out);
 
-/* --- the epoll set: iw_set.c --- */
+/* --- the epoll set: set.c --- */
 
 /* 0 or -errno. */
 int host_iw_set_init(struct host_iw_set *set);
@@ -182,7 +192,7 @@ bool host_iw_set_look(struct host_iw_set *set);
  * lock. */
 void host_iw_set_sleep(struct host_iw_set *set, struct host_dev *dev, uint64_t timeout_ns);
 
-/* --- connections: iw_conn.c --- */
+/* --- connections: conn.c --- */
 
 /* Takes over `fd`, a non-blocking TCP socket: connecting (`end_ns`: how long it may), or connected. NULL: no
  * memory, or as many as there may be; then it is closed. */
@@ -217,7 +227,7 @@ struct host_iw_conn *host_iw_take_news(struct host_iw *iw);
 /* Frees it if it is closed and nobody's. The caller has it no longer. */
 void host_iw_conn_release(struct host_iw_conn *conn);
 
-/* --- sockets of streams that this side has ended: iw_part.c --- */
+/* --- sockets of streams that this side has ended: part.c --- */
 
 void host_iw_part_init(struct host_iw *iw);
 /* Closes them all, whatever the peers have got. */
@@ -232,7 +242,7 @@ bool host_iw_part_round(struct host_iw *iw);
  * `limit_ns` at most. Called without the lock, at the end of the device or of the process. */
 void host_iw_see_off(struct host_iw *iw, uint64_t limit_ns);
 
-/* --- queue pairs: iw_qp.c --- */
+/* --- queue pairs: qp.c --- */
 
 /* 0, -EINVAL, -EOPNOTSUPP (a type that iWARP has not), -ENOSPC or -ENOMEM. Takes the lock, as do those
  * below. */

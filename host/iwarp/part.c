@@ -164,7 +164,7 @@ static bool owes(struct host_iw *iw)
         if (left_bytes(p->socket.fd) > 0)
             return true;
     TAILQ_FOREACH(conn, &iw->conns, of_all)
-        if (is_ending(conn) && (!conn->is_shut || left_bytes(conn->socket.fd) > 0))
+        if (is_ending(conn) && (!conn->halves.is_shut || left_bytes(conn->socket.fd) > 0))
             return true;
     return false;
 }

@@ -47,7 +47,7 @@ static void take_post(struct host_iw_qp *qp, uint64_t now_ns)
     if (qp->conn && qp->conn->tcp == HOST_IW_OPEN)
         host_iw_conn_activate(qp->conn);
     else
-        iwarp_qp_advance(qp->engine, now_ns); /* which flushes it where the stream has ended */
+        iwarp_qp_advance(qp->engine, now_ns); /* which flushes it if the stream has ended */
 }
 
 void host_iw_take_posted(struct host_iw *iw, uint64_t now_ns)
@@ -92,8 +92,8 @@ int host_iw_qp_create(struct host_iw *iw, const struct iwarp_qp_config *config, 
     return 0;
 }
 
-/* A stream that is open ends in good order, with what the kernel takes at once; where something of it has to
- * stay behind, which only the queue pair could say, it is reset. */
+/* A stream that is open ends in good order, with the octets that the kernel takes at once. If some have
+ * to stay behind, which only the queue pair could say, it is reset. */
 static void leave_conn(struct host_iw_qp *qp)
 {
     struct host_iw_conn *conn = qp->conn;
@@ -102,8 +102,8 @@ static void leave_conn(struct host_iw_qp *qp)
         host_iw_conn_activate(conn);
         host_iw_conn_send(conn, host_now_ns());
     }
-    bool has_said_all =
-        conn->is_shut || (qp->engine->state != IWARP_QP_CLOSING && qp->engine->state != IWARP_QP_TERMINATE);
+    bool has_said_all = conn->halves.is_shut ||
+                        (qp->engine->state != IWARP_QP_CLOSING && qp->engine->state != IWARP_QP_TERMINATE);
     host_iw_conn_close(conn, !has_said_all, has_said_all ? 0 : -ECONNRESET);
     conn->qp = NULL;
     host_iw_conn_release(conn);

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "host/dev/dev.h"
+#include "host/roce/gids.h"
 #include "net/kernel/multicast.h"
 
 /* Bursts in one round, so that a long send queue does not keep received acknowledgements waiting. */
@@ -41,23 +42,23 @@ static bool expire(struct host_dev *dev, uint64_t now_ns)
     return true;
 }
 
-/* One burst. Lending a buffer and taking it back unused costs a tenth of what a packet does, each burst that
+/* One burst. Lending a buffer and taking it back unused costs a tenth of a packet, each burst that
  * leaves costs a system call, and most rounds send one packet or two. So the port is asked for twice as many
  * as were used, and for fewer only by and by: a long queue has all that the port lends after a few bursts,
- * and an acknowledgement between two long messages does not cut the second to pieces. Returns false where the
+ * and an acknowledgement between two long messages does not cut the second to pieces. Returns false if the
  * port has none. */
 static bool transmit_burst(struct host_dev *dev, uint64_t now_ns)
 {
     struct net_frame bufs[NET_BURST];
     const struct net_port_limits *limits = &dev->port->limits;
-    unsigned wanted = min_u32(max_u32(dev->tx_wanted, TX_BURST_LEAST), limits->burst_frames);
+    unsigned wanted = min_u32(max_u32(dev->round.tx_wanted, TX_BURST_LEAST), limits->burst_frames);
     unsigned lent = net_port_tx_reserve_trains(dev->port, bufs, wanted, limits->train_tx_bytes);
     if (lent == 0)
         return false;
     unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
     net_port_tx_flush(dev->port, bufs, dev->is_cut ? 0 : used, now_ns);
     if (used > 0) /* else all that was ready had to wait, or stayed inside */
-        dev->tx_wanted = max_u32(2 * used, wanted - wanted / 8);
+        dev->round.tx_wanted = max_u32(2 * used, wanted - wanted / 8);
     return true;
 }
 
@@ -66,10 +67,10 @@ static bool transmit(struct host_dev *dev, uint64_t now_ns)
 {
     const uint64_t *built = &roce_dev_counters(dev->engine)->qps.tx_pkts;
     uint64_t built_before = *built;
-    for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && !dev->is_tx_blocked && roce_dev_tx_pending(dev->engine);
-         i++)
-        dev->is_tx_blocked = !transmit_burst(dev, now_ns);
-    dev->tx_retry_ns = now_ns + TX_RETRY_NS;
+    for (unsigned i = 0;
+         i < TX_BURSTS_PER_ROUND && !dev->round.is_tx_blocked && roce_dev_tx_pending(dev->engine); i++)
+        dev->round.is_tx_blocked = !transmit_burst(dev, now_ns);
+    dev->round.tx_retry_ns = now_ns + TX_RETRY_NS;
     return *built != built_before;
 }
 
@@ -87,9 +88,9 @@ static bool has_to_send(const struct host_dev *dev)
 
 static uint64_t get_deadline_ns(const struct host_dev *dev)
 {
-    if (roce_dev_tx_pending(dev->engine) && !dev->is_tx_blocked)
+    if (roce_dev_tx_pending(dev->engine) && !dev->round.is_tx_blocked)
         return 0;
-    uint64_t room_ns = dev->is_tx_blocked ? dev->tx_retry_ns : NET_TIME_NONE;
+    uint64_t room_ns = dev->round.is_tx_blocked ? dev->round.tx_retry_ns : NET_TIME_NONE;
     return min_u64(room_ns, min_u64(roce_dev_deadline_ns(dev->engine), net_port_deadline_ns(dev->port)));
 }
 

@@ -10,6 +10,7 @@
 #include "host/dev/clock.h"
 #include "host/dev/dev.h"
 #include "host/port/open.h"
+#include "host/roce/gids.h"
 #include "net/kernel/claim.h"
 #include "net/kernel/kernel.h"
 #include "net/kernel/multicast.h"

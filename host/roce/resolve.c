@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/dev/dev.h"
+#include "host/roce/gids.h"
 
 #include <errno.h>
 

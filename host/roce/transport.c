@@ -10,6 +10,7 @@
 #include "host/dev/dev.h"
 #include "host/event/events.h"
 #include "host/roce/dev.h"
+#include "host/roce/gids.h"
 #include "rdma/queue/qp.h"
 #include "roce/neutral.h"
 #include "roce/query.h"

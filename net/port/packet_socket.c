@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/port/filter_object.h"
 #include "net/wire/ether.h"
 #include "net/wire/udp.h"
 

@@ -27,10 +27,6 @@ struct net_packet_socket {
     struct net_gate gate; /* of the filter; none where the kernel lets this process load no program */
 };
 
-/* The ELF object of net/port/filter.bpf.c. */
-extern const uint8_t net_filter_object[];
-extern const uint64_t net_filter_object_bytes;
-
 /* Opens the socket on an interface, with rings of at least `ring_frames` frames of its MTU each. 0 or -errno
  * with a sentence. */
 int net_packet_socket_open(struct net_packet_socket *socket, const struct net_interface *interface,

@@ -78,6 +78,14 @@ static void add_services(struct program *p, const struct net_share_view *view, c
     }
 }
 
+/* Adds the answer to a packet of a trial, which names the index itself. */
+static void add_trial(struct program *p)
+{
+    add(p, BPF_LD | BPF_W | BPF_ABS, NET_SHARE_PSN_AT - 1);
+    add(p, BPF_ALU | BPF_AND | BPF_K, QPN_MASK);
+    add(p, BPF_RET | BPF_A, 0);
+}
+
 unsigned net_share_filter(const struct net_share_view *view, const struct nornic_addr *addr, uint32_t scope,
                           struct sock_filter out[NET_SHARE_FILTER_MAX])
 {
@@ -93,10 +101,8 @@ unsigned net_share_filter(const struct net_share_view *view, const struct nornic
     add_slots(&p, view, addr, scope);
     add(&p, BPF_RET | BPF_K, NET_SHARE_NO_INDEX);
 
-    add_label(&p, to_trial); /* the packet names the index itself */
-    add(&p, BPF_LD | BPF_W | BPF_ABS, NET_SHARE_PSN_AT - 1);
-    add(&p, BPF_ALU | BPF_AND | BPF_K, QPN_MASK);
-    add(&p, BPF_RET | BPF_A, 0);
+    add_label(&p, to_trial);
+    add_trial(&p);
 
     add_label(&p, to_mad);
     add(&p, BPF_LD | BPF_B | BPF_ABS, NET_SHARE_CLASS_AT);

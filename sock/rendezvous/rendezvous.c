@@ -14,6 +14,7 @@
 #include "base/smc_mark.h"
 #include "sock/rendezvous/cgroup.h"
 #include "sock/rendezvous/map.h"
+#include "sock/rendezvous/option_object.h"
 
 struct smcr_rendezvous_ctl {
     struct bpf_object *object; /* NULL: the administrator's, who has enabled the cgroup; all else is unset */

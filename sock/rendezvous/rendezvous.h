@@ -12,9 +12,6 @@
 
 struct smcr_rendezvous_ctl;
 
-extern const unsigned char smcr_rendezvous_object[];
-extern const size_t smcr_rendezvous_object_bytes;
-
 /* Makes the cgroup under the present one, moves the process (all its threads) into it, and attaches the
  * program. Sockets made from now on can want the option; with `all_offer` each that connects or listens has
  * it if it is to keep the SYN (TCP_SAVE_SYN). 0; or -errno with a sentence, and all is as it was. */

@@ -83,7 +83,7 @@ struct host_iw_cm {
     struct host_ack_queue events;
 };
 
-/* --- events: iw_cm_event.c; under the device's lock --- */
+/* --- events: event.c; under the device's lock --- */
 
 /* An event to fill in, and to raise; NULL: no memory, and nobody is told. */
 struct host_iw_cm_event *host_iw_cm_event_new(struct host_iw_id *id, enum nornic_cm_event_type type,
@@ -95,7 +95,7 @@ void host_iw_cm_event_drop(struct host_iw_cm_event *event);
 /* As host_cm_drop_events(). */
 struct host_iw_id *host_iw_cm_drop_events(struct host_iw_id *id);
 
-/* --- events of connections: iw_cm_follow.c; under the device's lock --- */
+/* --- events of connections: follow.c; under the device's lock --- */
 
 /* Makes an id. NULL: no memory. */
 struct host_iw_id *host_iw_cm_new_id(struct host_iw_cm *cm, enum host_iw_step step, void *ctx);
@@ -110,13 +110,13 @@ struct host_iw_depths host_iw_cm_asked_depths(const struct iwarp_setup *setup);
 /* A request was answered, or its id goes: another one may be told of. */
 void host_iw_cm_answered(struct host_iw_id *id);
 
-/* --- how they end: iw_cm_end.c; under the device's lock --- */
+/* --- how they end: end.c; under the device's lock --- */
 
 /* The id's connection has ended before it stood; or since, in good order or not. */
 void host_iw_cm_tell_failure(struct host_iw_id *id);
 void host_iw_cm_tell_disconnected(struct host_iw_id *id);
 
-/* --- connecting: iw_cm_connect.c; under the device's lock --- */
+/* --- connecting: connect.c; under the device's lock --- */
 
 /* A connection has a queue pair from now on. */
 void host_iw_cm_join(struct host_iw_conn *conn, struct host_iw_qp *qp);
@@ -128,7 +128,7 @@ int host_iw_cm_start(struct host_iw_id *id, struct host_iw_qp *qp);
  * it will have one in a moment. */
 bool host_iw_cm_try_again(struct host_iw_id *id, uint64_t now_ns);
 
-/* --- listening: iw_cm_listen.c; under the device's lock --- */
+/* --- listening: listen.c; under the device's lock --- */
 
 /* One socket. 0 or -errno. `*port` 0: a free one, which it says. */
 int host_iw_cm_listen_on(struct host_iw_id *id, const struct nornic_addr *addr, uint16_t *port);

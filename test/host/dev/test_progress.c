@@ -123,7 +123,7 @@ static bool is_aside_soon(struct pair *pair)
         cr_assert_eq(pair_post_write(pair, 1, 8), 0);
         while (rdma_cq_poll(pair->side[0].cq, &wc, 1) == 0 && host_now_ns() < end_ns)
             host_round(dev, &polled);
-        if (atomic_load(&dev->is_aside))
+        if (atomic_load(&dev->poller.is_aside))
             return true;
     }
     return false;
@@ -133,7 +133,7 @@ static bool is_polled_soon(struct host_dev *dev)
 {
     for (uint64_t end_ns = host_now_ns() + 10 * SECOND; host_now_ns() < end_ns;) {
         host_round(dev, &polled);
-        if (atomic_load(&dev->is_polled))
+        if (atomic_load(&dev->poller.is_polled))
             return true;
     }
     return false;
@@ -145,7 +145,7 @@ static bool makes_rounds(struct host_dev *dev)
     unsigned in_a_row = 0;
     for (uint64_t end_ns = host_now_ns() + 30 * SECOND; in_a_row < 2 && host_now_ns() < end_ns;)
         if (host_round(dev, &polled))
-            in_a_row = atomic_load(&dev->is_polled) ? in_a_row + 1 : 0;
+            in_a_row = atomic_load(&dev->poller.is_polled) ? in_a_row + 1 : 0;
     return in_a_row == 2;
 }
 
@@ -195,10 +195,10 @@ Test(progress, two_that_poll_at_once_both_poll)
     struct pair pair;
     pair_open(&pair, false);
     struct host_dev *dev = pair.side[0].dev;
-    atomic_store(&dev->polls, 10);
-    atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND);
+    atomic_store(&dev->poller.polls, 10);
+    atomic_store(&dev->poller.polled_ns, host_now_ns() + 60 * SECOND);
     host_round(dev, &polled);
-    cr_expect_eq(atomic_load(&dev->polls), 11);
+    cr_expect_eq(atomic_load(&dev->poller.polls), 11);
     pair_close(&pair);
 }
 
@@ -211,10 +211,10 @@ Test(progress, who_sleeps_has_to_poll_as_often_again, .timeout = 60)
     struct host_dev *dev = pair.side[0].dev;
     cr_assert(is_polled_soon(dev));
     host_dev_take_back(dev);
-    atomic_store(&dev->polled_ns, host_now_ns() + 60 * SECOND); /* without a pause */
+    atomic_store(&dev->poller.polled_ns, host_now_ns() + 60 * SECOND); /* without a pause */
     host_round(dev, &polled);
-    cr_expect_not(atomic_load(&dev->is_polled));
-    cr_expect_eq(atomic_load(&dev->polls), 1);
+    cr_expect_not(atomic_load(&dev->poller.is_polled));
+    cr_expect_eq(atomic_load(&dev->poller.polls), 1);
     pair_close(&pair);
 }
 
@@ -225,11 +225,12 @@ Test(progress, who_pauses_soon_after_polling_has_to_poll_more_often, .timeout = 
     struct pair pair;
     pair_open(&pair, false);
     struct host_dev *dev = pair.side[0].dev;
-    unsigned wanted = atomic_load(&dev->polls_wanted);
-    for (uint64_t end_ns = host_now_ns() + 30 * SECOND; atomic_load(&dev->polls_wanted) <= 2 * wanted;) {
+    unsigned wanted = atomic_load(&dev->poller.polls_wanted);
+    for (uint64_t end_ns = host_now_ns() + 30 * SECOND;
+         atomic_load(&dev->poller.polls_wanted) <= 2 * wanted;) {
         cr_assert_lt(host_now_ns(), end_ns, "the thread came back, and asks for no more polls");
         cr_assert(is_aside_soon(&pair));
-        while (atomic_load(&dev->is_aside))
+        while (atomic_load(&dev->poller.is_aside))
             cr_assert_lt(host_now_ns(), end_ns, "the thread does not come back");
     }
     pair_close(&pair);

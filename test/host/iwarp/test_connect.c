@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs over iWARP, two devices in one process: how they connect, and what goes along with that. The suite
- * is that of test_iw.c. */
+ * is that of test_iwarp.c. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who listens is no iWARP, or speaks another revision: what a program that connects there is told. The suite
- * is that of test_iw_hostile.c. */
+ * is that of test_hostile.c. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs over iWARP, two devices in one process, kernel TCP between them: what a device is, what it moves,
- * how it ends. How it connects: test_iw_connect.c. */
+ * how it ends. How it connects: test_connect.c. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sched.h>
