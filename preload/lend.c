@@ -18,7 +18,7 @@
 
 #define SETTLE_NS NS_PER_S /* the client sends its first message as soon as it is connected */
 
-/* One socket at a time changes what it is. Above the locks of shadow.c and fds.c. */
+/* One socket at a time changes what it is. Above the locks of preload/shadow/ and fds.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void lend_lock(void)

@@ -180,7 +180,7 @@ bool smcr_rt_progress(void);
 /* Handlers that keep a forked child off everything (SMCR-ARC-28). Once. */
 void smcr_rt_guard_forks(void);
 
-/* --- stat_socket.c --- */
+/* --- sock/stat/socket.c --- */
 
 /* Listens on SMCR_STAT_DIR. 0 or -errno. */
 int smcr_stat_socket_open(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why something happened, how sure that is, and what it rests on. Values only; explain/flow/again/cause.c
+/* Why something happened, how sure that is, and what it rests on. Values only; explain/flow/again/case.c
  * says how they are found, docs/explain.md what a reader may conclude from them. */
 #ifndef NORNIC_EXPLAIN_MEANING_WHY_H
 #define NORNIC_EXPLAIN_MEANING_WHY_H

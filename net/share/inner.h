@@ -68,12 +68,12 @@ static inline void net_share_trial_begin(struct net_share *share)
     share->trial_at_ns = share->trial_began_ns = share->now_ns;
 }
 
-/* --- share_leave.c --- */
+/* --- leave.c --- */
 
 /* Nothing comes to a site's socket any more, and what had come for others is handed over. */
 void net_share_empty(struct net_share *share, uint32_t site);
 
-/* --- share_news.c --- */
+/* --- news.c --- */
 
 /* Opens what the process hears by, of the slot that it has leased. 0 or -errno. And closes it, also half
  * opened. */
@@ -86,7 +86,7 @@ bool net_share_has_news(struct net_share *share);
 /* The view is new: watches who is next in it. */
 void net_share_watch_next(struct net_share *share);
 
-/* --- share_view.c --- */
+/* --- view.c --- */
 
 /* Reads the table, and asks of each process whether it lives. True: somebody has died, and is to be
  * buried. */
@@ -98,14 +98,14 @@ bool net_share_catch_up(struct net_share *share);
 /* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
 void net_share_say(struct net_share *share);
 
-/* --- share_renew.c --- */
+/* --- renew.c --- */
 
 /* Somebody has come or gone: whether there are sockets to be renewed. */
 void net_share_renew_look(struct net_share *share);
 /* When the next one is to be tried; NET_TIME_NONE: there are none. */
 uint64_t net_share_renew_deadline_ns(const struct net_share *share);
 
-/* --- share_dead.c --- */
+/* --- dead.c --- */
 
 /* Under the table's lock: clears the records of the dead, and removes the names of their sockets; `own_slot`
  * is the caller's. Returns whether there were any. */
@@ -115,7 +115,7 @@ bool net_share_bury(struct net_share_table *table, unsigned own_slot);
  * of a directory of several users, where each may remove no names but his own. */
 void net_share_sweep(const struct net_share_dir *dir, const struct net_share_table *own);
 
-/* --- share_trial.c --- */
+/* --- trial.c --- */
 
 /* Looks for the indexes as a packet went astray; not too often, for packets may come at any rate. */
 void net_share_trial_suspect(struct net_share *share);

@@ -301,7 +301,7 @@ static int borrow_socket(struct net_share *share, const struct nornic_addr *addr
 }
 
 /* The first in a group binds alone, so that a program that does not share is found. A process that could
- * lend may have only begun, or be about to end, and its group to be founded anew (share_renew.c): so it is
+ * lend may have only begun, or be about to end, and its group to be founded anew (renew.c): so it is
  * tried again. */
 static int open_socket(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
                        uint32_t scope, struct nornic_error *why)

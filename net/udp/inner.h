@@ -98,7 +98,7 @@ static inline struct net_udp_listener *net_udp_find(struct net_udp_port *port, c
     return NULL;
 }
 
-/* --- udp_tx.c --- */
+/* --- tx.c --- */
 
 /* net_port_ops. */
 unsigned net_udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n, uint32_t train_bytes);

@@ -106,7 +106,7 @@ int rdma_qp_post_recv(struct rdma_qp *qp, const struct nornic_recv_wr *wr, const
 int rdma_qp_bind_mw(struct rdma_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
                     const struct nornic_bind *bind);
 
-/* --- sq.c --- */
+/* --- send_ring.c --- */
 int rdma_sq_init(struct rdma_qp *qp);
 void rdma_sq_deinit(struct rdma_qp *qp);
 void rdma_sq_reset(struct rdma_qp *qp);
@@ -125,7 +125,7 @@ bool rdma_sq_scatter(const struct rdma_qp *qp, uint32_t index, uint32_t offset, 
 uint8_t *rdma_sq_piece(const struct rdma_qp *qp, uint32_t index, uint32_t offset, uint32_t *n_bytes,
                        bool write);
 
-/* --- qp_cq.c: completions, and overflow (ROCE-CQ-2) --- */
+/* --- cq.c: completions, and overflow (ROCE-CQ-2) --- */
 /* A QP is known to its CQs from its creation to its end, and they cannot go away under it. */
 void rdma_qp_join_cqs(struct rdma_qp *qp);
 void rdma_qp_leave_cqs(struct rdma_qp *qp);

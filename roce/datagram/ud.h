@@ -15,10 +15,10 @@ static inline uint32_t roce_ud_qkey(const struct roce_qp *qp)
     return qp->type == NORNIC_QPT_GSI ? ROCE_GSI_QKEY : qp->attr.qkey;
 }
 
-/* --- ud_tx.c --- */
+/* --- tx.c --- */
 bool roce_ud_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 
-/* --- ud_rx.c --- */
+/* --- rx.c --- */
 enum roce_rx_verdict roce_ud_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
 
 #endif

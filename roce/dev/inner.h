@@ -79,7 +79,7 @@ void roce_dev_event(struct roce_dev *dev, enum nornic_event_type type);
 /* The hook of the device's domain, for events of what is in it; `dev` is the struct roce_dev. */
 void roce_dev_on_event(void *dev, const struct rdma_event *event);
 
-/* --- qp_error.c --- */
+/* --- roce/qp/error.c --- */
 /* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step. */
 void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
 
@@ -103,7 +103,7 @@ bool roce_dev_has_qpn(const struct roce_dev *dev, uint32_t qpn);
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp);
 
-/* --- gid.c --- */
+/* --- gid_table.c --- */
 /* The address is in the device's own GID table, as an entry of whichever type. */
 bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr);
 /* Routes of this device and of those that it is linked to have to be looked for again. */

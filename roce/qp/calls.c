@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation, and the changes that an application makes. What each half does is in requester*.c
- * and responder*.c, what leads to ERR and SQE in qp_error.c. */
+ * and responder*.c, what leads to ERR and SQE in error.c. */
 #include "roce/qp/inner.h"
 
 #include <errno.h>
@@ -156,7 +156,7 @@ int roce_qp_destroy(struct roce_qp *qp)
 
 /* --- modify --- */
 
-/* What the pure table of qp_state.c cannot know: the device's GIDs, its MTU, and whether the send queue has
+/* What the pure table of state.c cannot know: the device's GIDs, its MTU, and whether the send queue has
  * drained. */
 static int check_against_device(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask,
                                 enum nornic_qp_state next)

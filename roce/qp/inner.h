@@ -17,7 +17,7 @@
 #include "roce/roce.h"
 #include "roce/requester/window.h"
 
-/* Asks a peer with selective retransmission what it has, when it is silent for too long:
+/* Asks a peer with selective retransmission for its packets, when it is silent for too long:
  * roce/requester/probe.h. */
 struct roce_probe {
     struct rdma_timer timer;
@@ -83,7 +83,7 @@ struct roce_response {
     bool is_replay;
     uint32_t psn; /* ACK, NAK, ATOMIC: the packet's; READ: of the next response packet */
     uint32_t msn;
-    uint64_t va; /* READ: where the next packet's data begins */
+    uint64_t va; /* READ: the beginning of the next packet's data */
     uint32_t rkey;
     uint32_t left_bytes; /* READ */
     bool has_begun;      /* READ: a first packet was sent */
@@ -143,7 +143,7 @@ struct roce_reorder {
     uint32_t kept;          /* frames, some of them perhaps of PSNs that have passed */
 };
 
-/* What is known of the peer's selective retransmission: roce/responder/sack.h. */
+/* The knowledge of the peer's selective retransmission: roce/responder/sack.h. */
 struct roce_selective_peer {
     bool is_selective;
     uint8_t offers;     /* made to a peer that has not answered yet */
@@ -152,7 +152,7 @@ struct roce_selective_peer {
 };
 
 struct roce_qp {
-    struct rdma_qp base; /* what every transport's has: queues, CQs, state, number */
+    struct rdma_qp base; /* the neutral half: queues, CQs, state, number */
     struct roce_dev *dev;
     uint32_t slot, slot_uses; /* of the device's table */
     enum nornic_qp_type type;
@@ -166,7 +166,7 @@ struct roce_qp {
     struct nornic_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
     bool has_alt;          /* attr.alt_av was loaded and has not been used */
-    struct roce_way way;   /* connected services: where packets to the peer go */
+    struct roce_way way;   /* connected services: the way to the peer */
     enum roce_reach reach; /* as roce_dev_config.reach was told last */
     struct nornic_addr reach_peer;
 
@@ -197,30 +197,30 @@ static inline enum nornic_qp_state roce_qp_state_now(const struct roce_qp *qp)
 }
 
 /* --- pkey.c --- */
-/* The P_Key of what the QP sends: ROCE-HDR-5. */
+/* The P_Key of the packets that the QP sends: ROCE-HDR-5. */
 uint16_t roce_qp_pkey(const struct roce_qp *qp);
 
-/* --- qp_error.c --- */
-/* The one place where a state changes: tells the trace. */
+/* --- error.c --- */
+/* Changes a state, and tells the trace; no other function does. */
 void roce_qp_set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_cause cause, uint64_t now_ns);
 /* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede
  * a fatal NAK, and that NAK, still leave. */
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
-/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
- * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
+/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so are
+ * posts until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
 
 /* --- reach.c --- */
-/* Tells roce_dev_config.reach whose packets the QP takes now, where that is news. And: nobody's, as it goes.
- */
+/* Tells roce_dev_config.reach whether the QP takes packets of its peer now, if that is news. And: of no peer,
+ * as it goes. */
 void roce_qp_tell_reach(struct roce_qp *qp);
 void roce_qp_end_reach(struct roce_qp *qp);
 
-/* --- requester_tx.c --- */
+/* --- roce/requester/tx.c --- */
 /* struct roce_transport, tx: request packets. */
 bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 
-/* --- requester_rx.c --- */
+/* --- roce/requester/rx.c --- */
 enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
 
 /* --- requester.c --- */
@@ -233,15 +233,15 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
  * and moves the cursor on to the next such packet, or past all that was ever sent. */
 void roce_requester_recover(struct roce_qp *qp, uint64_t now_ns);
 void roce_requester_skip(struct roce_qp *qp);
-/* A selective acknowledgement, as far as it is about what this QP sent. */
+/* A selective acknowledgement, as far as it is about packets of this QP. */
 enum roce_rx_verdict roce_requester_take_sack(struct roce_qp *qp, const struct roce_pkt *pkt,
                                               uint64_t now_ns);
-/* Opens the board with what is under way now. False: there is no room for one. */
+/* Opens the board with the packets that are under way now. False: there is no room for one. */
 bool roce_requester_open_board(struct roce_qp *qp);
 /* Packets before `psn` that count against the window: sent, and not known to have arrived. Less than 0: more
  * have arrived behind it. */
 int64_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn);
-/* The missing packet that a NAK named has been sent again, so sending goes on where it was. And:
+/* The missing packet that a NAK named has been sent again, so sending goes on from its place. And:
  * the peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
 void roce_requester_sent_selected(struct roce_qp *qp);
 void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
@@ -252,7 +252,7 @@ void roce_requester_fail(struct roce_qp *qp, enum nornic_wc_status status, enum 
                          uint64_t now_ns);
 /* The PSN at which sending goes on. */
 uint32_t roce_requester_cur_psn(const struct roce_qp *qp);
-/* 4.096 us * 2^timeout (ROCE-RC-41), where the timer is on. */
+/* 4.096 us * 2^timeout (ROCE-RC-41), if the timer is on. */
 uint64_t roce_ack_timeout_ns(const struct roce_qp *qp);
 /* Starts the ack timer from now, if anything is unacknowledged. */
 void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns);
@@ -260,9 +260,9 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns);
 void roce_requester_check_drained(struct roce_qp *qp);
 
 /* --- responder.c --- */
-/* Allocates its rings for attr.max_dest_rd_atomic and for what waits to be sent: 0 or -ENOMEM. */
+/* Allocates its rings for attr.max_dest_rd_atomic and for answers that wait: 0 or -ENOMEM. */
 int roce_responder_init(struct roce_qp *qp);
-/* Fills the rings, fresh from roce_responder_init(), with what `old` remembered, the newest if there is
+/* Fills the rings, fresh from roce_responder_init(), with the entries of `old`, the newest if there is
  * less room, and had yet to send: a change in SQD interrupts no answer (ROCE-QP-11, RS-30). */
 void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *old, uint32_t old_resources);
 void roce_responder_deinit(struct roce_qp *qp);
@@ -273,36 +273,36 @@ enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt
 void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn,
                           enum nornic_wc_status recv_status, uint64_t now_ns);
 
-/* --- responder_dup.c --- */
+/* --- roce/responder/dup.c --- */
 enum roce_rx_verdict roce_responder_duplicate(struct roce_qp *qp, const struct roce_pkt *pkt);
 
-/* --- responder_queue.c --- */
+/* --- roce/responder/queue.c --- */
 bool roce_response_pending(const struct roce_qp *qp);
-/* What is next to be sent is an ACK. */
+/* The next answer to be sent is an ACK. */
 bool roce_response_is_ack(const struct roce_qp *qp);
 /* The syndrome of an ACK, with the credits that it gives: ROCE-RS-53. */
 uint8_t roce_response_ack_syndrome(const struct roce_qp *qp);
 /* Forgets all that waits to be sent. */
 void roce_response_clear(struct roce_qp *qp);
-/* READs and atomics whose first answer is not fully sent (ROCE-RS-35). */
+/* READs and atomics of which the first answer is not fully sent (ROCE-RS-35). */
 uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp);
 /* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before
  * (ROCE-RS-51). */
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
-/* What comes next acknowledges as much (ROCE-RS-13): the newest entry goes if it is an ACK. Returns whether
+/* The next answer acknowledges as much (ROCE-RS-13): the newest entry goes if it is an ACK. Returns whether
  * it was. */
 bool roce_response_drop_ack(struct roce_qp *qp);
 /* Returns whether one more entry fits. */
 bool roce_response_has_room(const struct roce_qp *qp);
 /* Adds an entry; false: the queue is full and the packet is treated as lost. */
 bool roce_response_push(struct roce_qp *qp, const struct roce_response *response);
-/* Adds an answer given once more where its PSN belongs: behind others the peer would drop those, as it waits
- * for this one, and then miss them. */
+/* Adds an answer given once more, at the place of its PSN: behind others the peer would drop those, as it
+ * waits for this one, and then miss them. */
 bool roce_response_insert(struct roce_qp *qp, const struct roce_response *response);
-/* The queued answer of that kind whose last PSN is before `end_psn`, or NULL. */
+/* The queued answer of that kind with the last PSN before `end_psn`, or NULL. */
 struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_kind kind, uint32_t end_psn);
 
-/* --- responder_tx.c --- */
+/* --- roce/responder/tx.c --- */
 /* struct roce_transport, tx: response packets. */
 bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 

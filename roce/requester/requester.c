@@ -7,8 +7,8 @@
  *  done   |  sent, unanswered  |  to be sent (again)  |  never sent        |  belongs to no WQE yet
  *
  * The cursor is sq.cur and sq.cur_part: a WQE and a packet of it, so that building needs no search. Without
- * loss it runs with hi_psn, and nothing is sent again. una_psn moves by answers only (requester_rx.c),
- * nxt_psn by starting WQEs (requester_tx.c); the window bounds how far the cursor may be ahead of una_psn,
+ * loss it runs with hi_psn, and nothing is sent again. una_psn moves by answers only (rx.c),
+ * nxt_psn by starting WQEs (tx.c); the window bounds how far the cursor may be ahead of una_psn,
  * whatever has started.
  *
  * What is lost shows in three ways: a NAK names the first missing packet, a READ's or atomic's answer comes

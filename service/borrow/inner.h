@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the program's half share: borrow_open.c (the service), borrow_conn.c (a connection's
- * beginning and its options), borrow_data.c (its bytes), borrow_wait.c (waiting). They need the C library
+/* What the files of the program's half share: open.c (the service), conn.c (a connection's
+ * beginning and its options), data.c (its bytes), wait.c (waiting). They need the C library
  * and nothing of nornic but what is inline in base/: they are part of the library that is preloaded. */
 #ifndef NORNIC_SERVICE_BORROW_INNER_H
 #define NORNIC_SERVICE_BORROW_INNER_H
@@ -55,7 +55,7 @@ static inline struct timespec borrow_timespec(uint64_t ns)
                              .tv_nsec = (long)(ns % BORROW_NS_PER_S)};
 }
 
-/* --- borrow_open.c --- */
+/* --- open.c --- */
 
 /* The service that is open; NULL: none. */
 struct borrow_service *borrow_service(void);
@@ -73,7 +73,7 @@ struct borrow_service *borrow_end_control(void);
 /* No service is known any more, as before the first borrow_open(). */
 void borrow_forget_services(void);
 
-/* --- borrow_owner.c --- */
+/* --- owner.c --- */
 
 /* Remembers whose service this is, and the peers that it names. */
 void borrow_note_service(const struct borrow_service *service);
@@ -81,7 +81,7 @@ void borrow_note_service(const struct borrow_service *service);
  * before. */
 bool borrow_note_renounced(void);
 
-/* --- borrow_conn.c --- */
+/* --- conn.c --- */
 
 /* Takes one of the two locks of `b`. 0 or -errno: its owner died and it cannot be repaired; a signal handler
  * asks for what the thread it interrupted has (-EDEADLK); its owner, in whatever process, has had it for
@@ -93,7 +93,7 @@ void borrow_unlock(struct borrow *b, pthread_mutex_t *lock);
 /* Tells the service that there is something to do. */
 void borrow_ring(const struct borrow *b);
 
-/* --- borrow_rings.c --- */
+/* --- rings.c --- */
 
 /* A buffer of a connection in the memory. */
 struct borrow_ring {
@@ -103,7 +103,7 @@ struct borrow_ring {
 struct borrow_ring borrow_tx(const struct borrow *b);
 struct borrow_ring borrow_rx(const struct borrow *b);
 
-/* --- borrow_data.c --- */
+/* --- data.c --- */
 
 /* Where reading goes on: behind an urgent byte that is not to come in line. */
 uint64_t borrow_read_from(const struct borrow *b);

@@ -129,7 +129,7 @@ size_t smcr_clc_build_decline(uint8_t *out, const struct smcr_clc_decline *decli
  * SMCR_SUBNET_BYTES and SMCR_PREFIX_BYTES each. Returns the end. */
 uint8_t *smcr_clc_put_subnet(uint8_t *out, const struct smcr_clc_proposal *proposal);
 
-/* --- smcr/clc/v2.c: the parts of version 2, for clc_build.c and clc_parse.c --- */
+/* --- smcr/clc/v2.c: the parts of version 2, for build.c and parse.c --- */
 
 size_t smcr_clc2_build_proposal(uint8_t *out, const struct smcr_clc_proposal *proposal);
 size_t smcr_clc2_build_accept(uint8_t *out, enum smcr_clc_type type, const struct smcr_clc_accept *accept);

@@ -306,7 +306,7 @@ static bool is_urgent_there(const struct smcplay_conn *c, uint64_t produced)
 
 /* They differ in nothing but how far the cursors have come, and in the consequences: whether that fills
  * the peer's window, or is the place of the urgent byte. How a stream is cut is free; that its bytes are
- * right was seen when the engine wrote them, that all of them come is seen at the end (smc_replay.c). */
+ * right was seen when the engine wrote them, that all of them come is seen at the end (replay.c). */
 static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc *recorded,
                              const struct smcplay_message *e, const struct smcr_cdc *engine)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What explain says of iWARP: messages in words, cuts of the stream. What breaks a rule is in
- * test_iwarp_rules.c. */
+ * test_rules.c. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two captures laid together, of real traffic, from which the other end's is made here. Clocks:
- * test_join_clock.c. Simulated runs with captures at both ends: test/explain_truth/test_joined.c. */
+ * test_clock.c. Simulated runs with captures at both ends: test/explain_truth/test_joined.c. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's CONFIRM RKEY and DELETE RKEY; ours: test_llc_rkey_ours.c. SMCR-LLC-50 to LLC-61, section 13. */
+/* The peer's CONFIRM RKEY and DELETE RKEY; ours: test_rkey_ours.c. SMCR-LLC-50 to LLC-61, section 13. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -265,7 +265,7 @@ Test(findings, each_kind_is_shown_by_one_capture_and_not_by_another)
         cr_expect_eq(none.kinds[kind], 0, "%s in rc_long", explain_finding_key(kind));
         shown[kind] = true;
     }
-    /* the others: test_smc_flow.c, test_iwarp.c */
+    /* the others: test/explain/smc/test_flow.c, test/explain/iwarp/test_iwarp.c */
     for (unsigned kind = 0; kind < EXPLAIN_FIND_SMC_DECLINE; kind++)
         cr_expect(shown[kind], "nothing shows %s", explain_finding_key((enum explain_finding_kind)kind));
 }
