@@ -26,30 +26,30 @@ static void give_back(struct xdp_socket *socket, uint64_t addr)
             addr & ((UINT64_C(1) << XDP_HANDLE_SHIFT) - XDP_CHUNK_BYTES);
 }
 
-/* Copies a part of a frame behind what is there of it already. Returns whether the frame is whole now. */
+/* Copies a part of a frame after its earlier parts. Returns whether the frame is whole now. */
 static bool assemble(struct xdp_socket *socket, const struct xdp_desc *desc, struct net_frame *frame,
                      struct net_port_counters *counters)
 {
-    uint8_t *buffer = socket->assembly + (size_t)socket->assembly_next * socket->assembly_bytes;
-    if (desc->len > socket->assembly_bytes - socket->assembled_len)
-        socket->too_long = true;
-    if (!socket->too_long) {
-        memcpy(buffer + socket->assembled_len, socket->area + desc->addr, desc->len);
-        socket->assembled_len += desc->len;
+    uint8_t *buffer = socket->assembly.buffers + (size_t)socket->assembly.next * socket->assembly.bytes;
+    if (desc->len > socket->assembly.bytes - socket->assembly.len)
+        socket->assembly.too_long = true;
+    if (!socket->assembly.too_long) {
+        memcpy(buffer + socket->assembly.len, socket->area + desc->addr, desc->len);
+        socket->assembly.len += desc->len;
     }
-    socket->in_frame = (desc->options & XDP_PKT_CONTD) != 0;
-    if (socket->in_frame)
+    socket->assembly.in_frame = (desc->options & XDP_PKT_CONTD) != 0;
+    if (socket->assembly.in_frame)
         return false;
-    bool is_whole = !socket->too_long;
+    bool is_whole = !socket->assembly.too_long;
     if (is_whole) {
         *frame = (struct net_frame){
-            .data = buffer, .len_bytes = socket->assembled_len, .handle = XDP_HANDLE_COPIED};
-        socket->assembly_next = (socket->assembly_next + 1) % XDP_ASSEMBLIES;
+            .data = buffer, .len_bytes = socket->assembly.len, .handle = XDP_HANDLE_COPIED};
+        socket->assembly.next = (socket->assembly.next + 1) % XDP_ASSEMBLIES;
     } else {
         counters->rx_too_long++;
     }
-    socket->assembled_len = 0;
-    socket->too_long = false;
+    socket->assembly.len = 0;
+    socket->assembly.too_long = false;
     return is_whole;
 }
 
@@ -61,7 +61,7 @@ static unsigned take_descs(struct xdp_socket *socket, struct net_frame *frames, 
     unsigned descs = xsk_ring_cons__peek(&socket->rx, n - *count, &at);
     for (unsigned i = 0; i < descs; i++) {
         const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&socket->rx, at + i);
-        if (socket->multi_buffer && (socket->in_frame || (desc->options & XDP_PKT_CONTD))) {
+        if (socket->multi_buffer && (socket->assembly.in_frame || (desc->options & XDP_PKT_CONTD))) {
             *count += assemble(socket, desc, &frames[*count], counters);
             give_back(socket, desc->addr);
             returned++;
@@ -112,7 +112,7 @@ static uint64_t slot_addr(const struct xdp_socket *socket, uint32_t slot)
     return socket->tx_base + (uint64_t)slot * socket->slot_chunks * XDP_CHUNK_BYTES;
 }
 
-/* Takes back the slots whose descriptors have all been completed. */
+/* Takes back the slots of which all descriptors have been completed. */
 static void reap(struct xdp_socket *socket)
 {
     uint32_t at = 0, n = xsk_ring_cons__peek(&socket->completion, socket->ring_frames, &at);
@@ -132,8 +132,8 @@ static uint32_t consumed(const struct xdp_socket *socket)
     return __atomic_load_n(socket->tx.consumer, __ATOMIC_ACQUIRE);
 }
 
-/* Makes the kernel send what is in the transmit ring, where it says that it must be told. Returns 0, or the
- * -errno of an interface that cannot send at all. */
+/* Makes the kernel send the descriptors in the transmit ring, if it says that it must be told. Returns 0, or
+ * the -errno of an interface that cannot send at all. */
 static int kick(struct xdp_socket *socket, struct net_port_counters *counters)
 {
     int err = 0;

@@ -34,11 +34,11 @@ static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, bool is_send
     socket->free_slots = calloc(socket->slot_count + 1, sizeof *socket->free_slots);
     socket->slot_in_flight = calloc(socket->slot_count + 1, sizeof *socket->slot_in_flight);
     if (socket->multi_buffer) {
-        socket->assembly_bytes = socket->slot_chunks * XDP_CHUNK_BYTES;
-        socket->assembly = calloc(XDP_ASSEMBLIES, socket->assembly_bytes);
+        socket->assembly.bytes = socket->slot_chunks * XDP_CHUNK_BYTES;
+        socket->assembly.buffers = calloc(XDP_ASSEMBLIES, socket->assembly.bytes);
     }
     if (socket->area == MAP_FAILED || !socket->free_slots || !socket->slot_in_flight ||
-        (socket->multi_buffer && !socket->assembly))
+        (socket->multi_buffer && !socket->assembly.buffers))
         return net_error_set(why, ENOMEM, "no memory for the rings of the XDP port (%zu bytes)",
                              socket->area_bytes);
     for (uint32_t i = 0; i < socket->slot_count; i++)
@@ -188,7 +188,7 @@ void xdp_socket_close(struct xdp_socket *socket)
         munmap(socket->area, socket->area_bytes);
     free(socket->free_slots);
     free(socket->slot_in_flight);
-    free(socket->assembly);
+    free(socket->assembly.buffers);
     memset(socket, 0, sizeof *socket);
 }
 

@@ -37,6 +37,15 @@ struct xdp_socket_config {
     uint16_t number;      /* of this socket among those of the port */
 };
 
+/* A frame of several chunks that is put together. */
+struct xdp_assembly {
+    uint8_t *buffers; /* XDP_ASSEMBLIES of `bytes`; NULL without multi_buffer */
+    uint32_t bytes;
+    uint32_t next;           /* buffer of the present frame */
+    uint32_t len;            /* so much of it is there */
+    bool in_frame, too_long; /* the last descriptor said that more comes; more came than fits */
+};
+
 struct xdp_socket {
     struct xsk_socket *xsk;
     struct xsk_umem *umem;
@@ -60,11 +69,7 @@ struct xdp_socket {
     uint32_t lent_count;
     bool kick_due; /* the transmit ring was not emptied; the kernel must be asked again */
 
-    uint8_t *assembly; /* XDP_ASSEMBLIES buffers of assembly_bytes; NULL without multi_buffer */
-    uint32_t assembly_bytes;
-    uint32_t assembly_next;  /* buffer of the frame that is being put together */
-    uint32_t assembled_len;  /* so much of it is there */
-    bool in_frame, too_long; /* the last descriptor said that more comes; more came than fits */
+    struct xdp_assembly assembly;
 };
 
 /* Chunks that the longest frame takes. */

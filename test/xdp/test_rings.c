@@ -22,8 +22,8 @@ static struct net_port_counters counters;
 static void setup(void)
 {
     sock = (struct xdp_socket){
-        .multi_buffer = true, .area = area, .ring_frames = CHUNKS, .assembly_bytes = 3 * XDP_CHUNK_BYTES};
-    sock.assembly = calloc(XDP_ASSEMBLIES, sock.assembly_bytes);
+        .multi_buffer = true, .area = area, .ring_frames = CHUNKS, .assembly.bytes = 3 * XDP_CHUNK_BYTES};
+    sock.assembly.buffers = calloc(XDP_ASSEMBLIES, sock.assembly.bytes);
     sock.rx = (struct xsk_ring_cons){.mask = CHUNKS - 1,
                                      .size = CHUNKS,
                                      .producer = &indexes[0],
@@ -42,7 +42,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    free(sock.assembly);
+    free(sock.assembly.buffers);
 }
 
 TestSuite(xdp_rings, .init = setup, .fini = teardown);

@@ -56,6 +56,17 @@ enum cma_option {
     CMA_ONE_FAMILY = 1, /* RDMA_OPTION_ID_AFONLY */
 };
 
+/* The completion queues that the library made for an id, and destroys. */
+struct cma_made {
+    bool has_cqs, has_srq_cq;
+};
+
+/* The options of the connection that an id will make: rdma_set_option(). */
+struct cma_wishes {
+    bool has_tos, has_ack_timeout;
+    uint8_t tos, ack_timeout;
+};
+
 struct cma_id {
     struct rdma_cm_id base;
     const struct cma_device *device;                 /* NULL: not bound to one */
@@ -67,10 +78,8 @@ struct cma_id {
     unsigned forks; /* cma_forks() when it got its device, or began to listen */
     bool is_sync;   /* calls wait for their event; the channel is the id's own */
     bool is_gone;   /* being destroyed: whatever comes is dropped */
-    bool has_made_cqs;
-    bool has_made_srq_cq;
-    bool has_tos, has_ack_timeout; /* rdma_set_option(): of the connection that will be made */
-    uint8_t tos, ack_timeout;
+    struct cma_made made;
+    struct cma_wishes wishes;
     uint8_t options; /* enum cma_option */
     /* Under the lock, of a request that the program has not taken: its listener. Such an id has no channel,
      * and its events wait in the listener's. NULL: the program has it. */

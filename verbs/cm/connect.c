@@ -132,10 +132,10 @@ static struct nornic_conn_param param_of(const struct cma_id *id, const struct r
         .srq = is_own ? id->base.qp->srq != NULL : p->srq,
         .qp_num = is_own ? id->base.qp->qp_num : p->qp_num,
         .qkey = id->base.ps == RDMA_PS_UDP ? NORNIC_CM_QKEY : 0,
-        .has_traffic_class = id->has_tos,
-        .traffic_class = id->tos,
-        .has_ack_timeout = id->has_ack_timeout,
-        .ack_timeout = id->ack_timeout,
+        .has_traffic_class = id->wishes.has_tos,
+        .traffic_class = id->wishes.tos,
+        .has_ack_timeout = id->wishes.has_ack_timeout,
+        .ack_timeout = id->wishes.ack_timeout,
     };
     if (!param.private_data && id->ep_data) {
         param.private_data = id->ep_data;

@@ -222,14 +222,14 @@ static int set_id_option(struct cma_id *id, int name, const void *value, size_t 
         return set_flag(id, name, *(const int *)value != 0);
     const uint8_t number = *(const uint8_t *)value;
     if (name == RDMA_OPTION_ID_TOS) {
-        id->tos = number;
-        id->has_tos = true;
+        id->wishes.tos = number;
+        id->wishes.has_tos = true;
         return 0;
     }
     if (number > 31 || id->base.ps == RDMA_PS_UDP) /* of 5 bits; datagrams have no ACK */
         return EINVAL;
-    id->ack_timeout = number;
-    id->has_ack_timeout = true;
+    id->wishes.ack_timeout = number;
+    id->wishes.has_ack_timeout = true;
     return 0;
 }
 

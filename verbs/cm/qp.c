@@ -12,7 +12,7 @@
 static void destroy_cqs(struct cma_id *id)
 {
     struct rdma_cm_id *b = &id->base;
-    if (!id->has_made_cqs)
+    if (!id->made.has_cqs)
         return;
     if (b->send_cq && b->send_cq != b->recv_cq)
         ibv_destroy_cq(b->send_cq);
@@ -20,8 +20,8 @@ static void destroy_cqs(struct cma_id *id)
         ibv_destroy_comp_channel(b->send_cq_channel);
     b->send_cq = NULL;
     b->send_cq_channel = NULL;
-    id->has_made_cqs = false;
-    if (id->has_made_srq_cq) /* the SRQ's, and goes with that */
+    id->made.has_cqs = false;
+    if (id->made.has_srq_cq) /* the SRQ's, and goes with that */
         return;
     if (b->recv_cq)
         ibv_destroy_cq(b->recv_cq);
@@ -52,7 +52,7 @@ static int make_cqs(struct cma_id *id, struct ibv_qp_init_attr_ex *attr)
     int err = 0;
     if (attr->qp_type == IBV_QPT_XRC_RECV) /* its receives complete at the CQ of the SRQ */
         return 0;
-    id->has_made_cqs = true; /* those that are none of its own stay NULL here */
+    id->made.has_cqs = true; /* those that are none of its own stay NULL here */
     if (receives && !attr->recv_cq && !attr->srq)
         err = make_cq(id, attr->cap.max_recv_wr, &b->recv_cq_channel, &b->recv_cq);
     else if (!attr->recv_cq && b->srq)
@@ -167,13 +167,13 @@ void rdma_destroy_qp(struct rdma_cm_id *base)
 
 static void destroy_srq_cq(struct cma_id *id)
 {
-    if (!id->has_made_srq_cq)
+    if (!id->made.has_srq_cq)
         return;
     ibv_destroy_cq(id->base.recv_cq);
     ibv_destroy_comp_channel(id->base.recv_cq_channel);
     id->base.recv_cq = NULL;
     id->base.recv_cq_channel = NULL;
-    id->has_made_srq_cq = false;
+    id->made.has_srq_cq = false;
 }
 
 /* An SRQ of XRC has a domain, and a completion queue of its own. 0 or -1. */
@@ -190,7 +190,7 @@ static int complete_xrc(struct cma_id *id, struct ibv_srq_init_attr_ex *attr)
         return 0;
     if (make_cq(id, attr->attr.max_wr, &b->recv_cq_channel, &b->recv_cq))
         return -1;
-    id->has_made_srq_cq = true;
+    id->made.has_srq_cq = true;
     attr->cq = b->recv_cq;
     attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
     return 0;
