@@ -112,20 +112,26 @@ static inline void smcr_group_effect(struct smcr_group *group, enum smcr_group_e
     smcr_effect_leave(group->smcr, &group->effects, what);
 }
 
-/* The client's look-up of SMCR-FC-05: the active link with these of the peer, in any group of ours as
- * client; NULL: none. */
-struct smcr_link *smcr_link_find(struct smcr *smcr, const struct smcr_peer_id *peer_id,
-                                 const struct smcr_link_end *peer, uint16_t vlan_id);
+/* Finds the link that an Accept names on the TCP connection of `conn` (SMCR-FC-05): the active link with the
+ * end `peer`, in a group of smcr_group_is_to(). NULL: none. */
+struct smcr_link *smcr_link_find(const struct smcr_conn *conn, const struct smcr_peer_id *peer_id,
+                                 const struct smcr_link_end *peer);
 
 /* Whether such a link was deleted not long ago: a late message may still name it; that is not a protocol
  * error. And the usable group that had it; NULL: none. */
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer);
-struct smcr_group *smcr_group_find_gone(struct smcr *smcr, const struct smcr_peer_id *peer_id,
-                                        const struct smcr_link_end *peer, uint16_t vlan_id);
+struct smcr_group *smcr_group_find_gone(const struct smcr_conn *conn, const struct smcr_peer_id *peer_id,
+                                        const struct smcr_link_end *peer);
 /* Whether the TCP connection of `conn` comes from the host of the group's peer: from the address of the
  * first contact, or from the GID of an active link. CLC messages name their sender without a proof. So
  * messages from other addresses neither join nor end the group (SMCR-FC-01, SMCR-FC-05, SMCR-SC-06). */
 bool smcr_group_is_with(const struct smcr_group *group, const struct smcr_conn *conn);
+/* Returns whether a client's group of the server `peer_id` is with the host of `conn`, in its VLAN. */
+bool smcr_group_is_to(const struct smcr_group *group, const struct smcr_conn *conn,
+                      const struct smcr_peer_id *peer_id);
+/* Returns whether a client knows the server's group by the server's address `own`, and so takes an Accept for
+ * the group from there: the address of the first contact, or the GID of an active link. */
+bool smcr_group_is_at(const struct smcr_group *group, const struct nornic_addr *own);
 /* An active link instead of the one that has gone, with the key of the peer's RMB at `va` there
  * (SMCR-SC-11). NULL: no link, or no RMB that is known by that address alone. */
 struct smcr_link *smcr_group_replacement_link(struct smcr_group *group, uint64_t va, uint32_t *rkey);

@@ -90,17 +90,18 @@ void smcr_group_free(struct smcr_group *group, uint64_t now_ns)
 
 /* --- finding one --- */
 
-static bool is_to_server(const struct smcr_group *group, const struct smcr_peer_id *peer_id, uint16_t vlan_id)
+bool smcr_group_is_to(const struct smcr_group *group, const struct smcr_conn *conn,
+                      const struct smcr_peer_id *peer_id)
 {
-    return group->role == SMCR_CLIENT && group->vlan_id == vlan_id &&
-           memcmp(&group->peer_id, peer_id, sizeof *peer_id) == 0;
+    return group->role == SMCR_CLIENT && group->vlan_id == conn->config.vlan_id &&
+           memcmp(&group->peer_id, peer_id, sizeof *peer_id) == 0 && smcr_group_is_with(group, conn);
 }
 
-struct smcr_link *smcr_link_find(struct smcr *smcr, const struct smcr_peer_id *peer_id,
-                                 const struct smcr_link_end *peer, uint16_t vlan_id)
+struct smcr_link *smcr_link_find(const struct smcr_conn *conn, const struct smcr_peer_id *peer_id,
+                                 const struct smcr_link_end *peer)
 {
-    for (struct smcr_group *group = smcr->groups; group; group = group->next) {
-        if (group->state != SMCR_GROUP_USABLE || !is_to_server(group, peer_id, vlan_id))
+    for (struct smcr_group *group = conn->smcr->groups; group; group = group->next) {
+        if (group->state != SMCR_GROUP_USABLE || !smcr_group_is_to(group, conn, peer_id))
             continue;
         for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
             struct smcr_link *link = &group->links[i];
@@ -123,6 +124,14 @@ bool smcr_group_is_with(const struct smcr_group *group, const struct smcr_conn *
            (!nornic_addr_is_link_local(remote) || nornic_addr_equal(&group->tcp.own, &conn->config.local));
 }
 
+bool smcr_group_is_at(const struct smcr_group *group, const struct nornic_addr *own)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (group->links[i].state == SMCR_LINK_ACTIVE && nornic_addr_equal(&group->links[i].local.gid, own))
+            return true;
+    return nornic_addr_equal(&group->tcp.own, own);
+}
+
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer)
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
@@ -134,11 +143,11 @@ bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_
     return false;
 }
 
-struct smcr_group *smcr_group_find_gone(struct smcr *smcr, const struct smcr_peer_id *peer_id,
-                                        const struct smcr_link_end *peer, uint16_t vlan_id)
+struct smcr_group *smcr_group_find_gone(const struct smcr_conn *conn, const struct smcr_peer_id *peer_id,
+                                        const struct smcr_link_end *peer)
 {
-    for (struct smcr_group *group = smcr->groups; group; group = group->next)
-        if (group->state == SMCR_GROUP_USABLE && is_to_server(group, peer_id, vlan_id) &&
+    for (struct smcr_group *group = conn->smcr->groups; group; group = group->next)
+        if (group->state == SMCR_GROUP_USABLE && smcr_group_is_to(group, conn, peer_id) &&
             smcr_group_had_link(group, peer))
             return group;
     return NULL;

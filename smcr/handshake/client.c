@@ -51,9 +51,7 @@ static struct smcr_link *almost_active_link(const struct smcr_conn *conn,
                                             const struct smcr_clc_accept *accept)
 {
     for (struct smcr_group *group = conn->smcr->groups; group; group = group->next) {
-        if (group->role != SMCR_CLIENT || group->state == SMCR_GROUP_ENDING ||
-            group->vlan_id != conn->config.vlan_id ||
-            memcmp(&group->peer_id, &accept->peer_id, sizeof group->peer_id) != 0)
+        if (group->state == SMCR_GROUP_ENDING || !smcr_group_is_to(group, conn, &accept->peer_id))
             continue;
         for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
             struct smcr_link *link = &group->links[i];
@@ -137,14 +135,40 @@ static void begin_subsequent(struct smcr_conn *conn, struct smcr_link *link,
         smcr_client_confirm(conn, now_ns);
 }
 
+/* Returns whether the Accept names a link of a group that belongs to another address of the server. */
+static bool is_elsewhere(const struct smcr_group *group, const struct smcr_conn *conn,
+                         const struct smcr_clc_accept *accept)
+{
+    bool is_other = group->role == SMCR_CLIENT && group->state != SMCR_GROUP_ENDING &&
+                    memcmp(&group->peer_id, &accept->peer_id, sizeof group->peer_id) == 0 &&
+                    !smcr_group_is_with(group, conn);
+    for (unsigned i = 0; is_other && i < SMCR_LINK_SLOTS; i++)
+        if (smcr_link_counts(&group->links[i]) && smcr_link_end_equal(&group->links[i].peer, &accept->end))
+            return true;
+    return is_other && smcr_group_had_link(group, &accept->end);
+}
+
+/* Declines an Accept of a link that is not there. A server with several addresses may name its group from
+ * each of them. It is not out of sync, and keeps the group. */
+static void refuse_link(struct smcr_conn *conn, const struct smcr_clc_accept *accept, uint64_t now_ns)
+{
+    const struct smcr_group *group = conn->smcr->groups;
+    while (group && !is_elsewhere(group, conn, accept))
+        group = group->next;
+    if (group)
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_SUCH_LINK,
+                               "the server named a link group of another address", now_ns);
+    else /* SMCR-SC-06 */
+        smcr_handshake_decline(conn, SMCR_DIAG_OUT_OF_SYNC, "the server named a link that is not there",
+                               now_ns);
+}
+
 /* The table of SMCR-FC-05. */
 static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accept, uint64_t now_ns)
 {
-    struct smcr *smcr = conn->smcr;
-    uint16_t vlan_id = conn->config.vlan_id;
-    struct smcr_link *link = smcr_link_find(smcr, &accept->peer_id, &accept->end, vlan_id);
+    struct smcr_link *link = smcr_link_find(conn, &accept->peer_id, &accept->end);
     if (accept->first_contact) {
-        if (link && smcr_group_is_with(link->group, conn))
+        if (link)
             smcr_group_end(link->group, false, "the server has dropped the link group", now_ns);
         begin_first_contact(conn, accept, now_ns);
         return;
@@ -152,16 +176,14 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
     if (!link)
         link = almost_active_link(conn, accept);
     struct smcr_clc_accept instead = *accept;
-    struct smcr_group *group =
-        link ? NULL : smcr_group_find_gone(smcr, &accept->peer_id, &accept->end, vlan_id);
+    struct smcr_group *group = link ? NULL : smcr_group_find_gone(conn, &accept->peer_id, &accept->end);
     if (group) /* SMCR-SC-11 */
         link = smcr_group_replacement_link(group, accept->va, &instead.rkey);
     if (!link && group)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_SUCH_LINK, "the link that the server named has just gone",
                                now_ns);
-    else if (!link) /* SMCR-SC-06 */
-        smcr_handshake_decline(conn, SMCR_DIAG_OUT_OF_SYNC, "the server named a link that is not there",
-                               now_ns);
+    else if (!link)
+        refuse_link(conn, accept, now_ns);
     else if (link->group->state == SMCR_GROUP_FIRST_CONTACT)
         smcr_handshake_hold(conn, SMCR_STAGE_GROUP);
     else

@@ -52,7 +52,8 @@ static bool is_for(const struct smcr_group *group, const struct smcr_conn *conn,
 {
     return group->role == SMCR_SERVER && group->version == conn->terms.version &&
            is_of_client(group, proposal) && smcr_group_is_with(group, conn) &&
-           group->vlan_id == conn->config.vlan_id && strcmp(group->pnetid, conn->config.pnetid) == 0;
+           smcr_group_is_at(group, &conn->config.local) && group->vlan_id == conn->config.vlan_id &&
+           strcmp(group->pnetid, conn->config.pnetid) == 0;
 }
 
 /* Joins a group that the peer has already, if there is one with room (SMCR-FC-01, SC-12). As

@@ -4,9 +4,11 @@ Proposal. It says that Proposal to the server of the client.
 
 echo PORT                      sends back what comes
 client SERVER PORT THIRD       echoes at SERVER; connects to THIRD between; "lives" if all echoes came
-twice SERVER PORT A B           echoes by connections from addresses A and B at a time; "lives" if all came
+between PORT SOURCE,SERVER...   echoes by a connection of each pair at a time, SOURCE "" for any; "lives" if all came
 decline SERVER PORT            third host: answers the server's Accept by a Decline "out of sync" of the client's id
 accept SERVER PORT             third host: says the server's Accept to the client, as a first contact
+join                           third host: says the Accept of the client's own connection to the client again, as one of
+                               a group that is there; it has seen that Accept on its bridge
 """
 import socket
 import struct
@@ -27,7 +29,7 @@ def serve(conn):
 
 
 def echo(port):
-    with socket.create_server(("", port)) as listener:
+    with socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True) as listener:
         while True:
             threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 
@@ -56,8 +58,9 @@ def client(server, port, third):
     print("lives")
 
 
-def twice(server, port, *sources):
-    conns = [socket.create_connection((server, port), 10, (source, 0)) for source in sources]
+def between(port, *pairs):
+    ends = [pair.split(",") for pair in pairs]
+    conns = [socket.create_connection((server, port), 10, (source, 0) if source else None) for source, server in ends]
     for _ in range(ECHOES):
         for conn in conns:
             conn.sendall(b"x" * 100)
@@ -105,14 +108,41 @@ def accept_(server, port):
     until_end(victim)
 
 
+def seen_accept(sniffer):
+    while True:
+        frame = sniffer.recv(65536)
+        at = frame.find(struct.pack(">IB", EYE, 2))
+        if at > 0 and frame[12:14] == b"\x08\x00":
+            return frame[at:at + struct.unpack(">H", frame[at + 5:at + 7])[0]]
+
+
+def join():
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sniffer:
+        sniffer.bind(("to_a", 0))
+        sniffer.settimeout(20)
+        listener = socket.create_server(("", 7000))
+        listener.settimeout(20)
+        accept = seen_accept(sniffer)
+    victim = listener.accept()[0]
+    victim.settimeout(10)
+    clc_message(victim)
+    victim.sendall(accept[:7] + bytes([accept[7] & ~8]) + accept[8:])
+    answer = clc_message(victim)
+    print({3: "joined", 4: "declined"}.get(answer[4], answer.hex()), "out of sync" if answer[7] & 8 else "in sync")
+    victim.settimeout(20)
+    until_end(victim)
+
+
 if __name__ == "__main__":
     words = sys.argv[2:]
     if sys.argv[1] == "echo":
         echo(int(words[0]))
     elif sys.argv[1] == "client":
         client(words[0], int(words[1]), words[2])
-    elif sys.argv[1] == "twice":
-        twice(words[0], int(words[1]), *words[2:])
+    elif sys.argv[1] == "between":
+        between(int(words[0]), *words[1:])
+    elif sys.argv[1] == "join":
+        join()
     elif sys.argv[1] == "decline":
         decline(words[0], int(words[1]))
     else:

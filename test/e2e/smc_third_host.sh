@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A third host repeats CLC messages of two others, whose link group it would like to end (smc_third_host.py). A client
-# that is one host with two addresses is no third host.
+# that is one host with several addresses is no third host, nor is such a server.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 need_namespaces smc_third_host
@@ -19,11 +19,12 @@ for name in a b; do
     ip link add "to_$name" netns "$x" type veth peer name v0 netns "nn-$$-$name"
     ip -n "$x" link set "to_$name" master bridge up
     ip -n "nn-$$-$name" addr add "10.99.0.$i/24" dev v0
+    ip -n "nn-$$-$name" addr add "fd99::$i/64" dev v0 nodad
     ip -n "nn-$$-$name" link set v0 up
     i=$((i + 1))
 done
 for name in a b; do
-    ip netns exec "nn-$$-$name" "$nornic" smc service --foreground -d udp:v0 --peers 10.99.0.0/24 \
+    ip netns exec "nn-$$-$name" "$nornic" smc service --foreground -d udp:v0 --peers 10.99.0.0/24 --peers fd99::/64 \
         --socket "$tmp/$name.sock" 2>"$tmp/service_$name" &
     e2e_pids+=("$!")
     until_true 20 [ -S "$tmp/$name.sock" ]
@@ -49,16 +50,29 @@ third() {
 }
 third decline_out_of_sync decline "a first contact of its own"
 third accept_of_first_contact accept "said"
+third accept_of_the_group join "declined in sync"
 
-# The service's own connections: two clients of above, and two from different addresses of one host.
+# smc_conns: connections over SMC-R of the server's service, so far
+smc_conns() {
+    "$nornic" smc stat --json --pid "${e2e_pids[0]}" | python3 -c 'import json, sys
+print(json.load(sys.stdin)["processes"][0]["counters"]["conns_smc"])'
+}
+
+# between NAME SOURCE,SERVER...: connections at a time, which all use SMC-R
+between() {
+    local before
+    before=$(smc_conns)
+    run "${in_b[@]}" between 5000 "${@:2}"
+    local smc=$(($(smc_conns) - before))
+    if [ "$out" = lives ] && [ $smc = $(($# - 1)) ]; then
+        ok "$1"
+    else
+        notok "$1" "client $rc: $out $err; connections over SMC-R: $smc"
+    fi
+}
+ip -n "nn-$$-a" addr add 10.99.0.11/24 dev v0
 ip -n "nn-$$-b" addr add 10.99.0.12/24 dev v0
-run "${in_b[@]}" twice 10.99.0.1 5000 10.99.0.2 10.99.0.12
-"$nornic" smc stat --json --pid "${e2e_pids[0]}" >"$tmp/stat.json" 2>"$tmp/stat.err"
-smc=$(python3 -c 'import json, sys
-print(json.load(sys.stdin)["processes"][0]["counters"]["conns_smc"])' <"$tmp/stat.json")
-if [ "$out" = lives ] && [ "$smc" = 4 ]; then
-    ok addresses_of_one_host
-else
-    notok addresses_of_one_host "client $rc: $out $err; connections over SMC-R: $smc; $(cat "$tmp/stat.err")"
-fi
+between addresses_of_one_client 10.99.0.2,10.99.0.1 10.99.0.12,10.99.0.1
+between addresses_of_one_server ,10.99.0.1 ,10.99.0.11 ,10.99.0.1 ,10.99.0.11
+between both_families ,10.99.0.1 ,fd99::1 ,10.99.0.11 ,fd99::1
 exit $status

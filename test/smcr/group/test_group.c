@@ -26,11 +26,15 @@ Test(group, SMCR_ARC_05_the_VLAN_is_part_of_what_a_group_is)
     struct smcr_peer_id peer_id = pair->node[1].smcr->peer_id;
     cr_assert_eq(smcr->groups->vlan_id, 7);
     const struct smcr_link *link = &smcr->groups->links[0];
-    cr_assert_eq(smcr_link_find(smcr, &peer_id, &link->peer, 7), link);
-    cr_assert_null(smcr_link_find(smcr, &peer_id, &link->peer, 8));
-    cr_assert_null(smcr_link_find(smcr, &peer_id, &link->peer, 0));
+    struct smcr_conn conn = {.smcr = smcr, .config = smcr->conns->config};
+    cr_assert_eq(smcr_link_find(&conn, &peer_id, &link->peer), link);
+    conn.config.vlan_id = 8;
+    cr_assert_null(smcr_link_find(&conn, &peer_id, &link->peer));
+    conn.config.vlan_id = 0;
+    cr_assert_null(smcr_link_find(&conn, &peer_id, &link->peer));
+    conn.config.vlan_id = 7;
     peer_id.b[1] ^= 1; /* another process on the same RNIC */
-    cr_assert_null(smcr_link_find(smcr, &peer_id, &link->peer, 7));
+    cr_assert_null(smcr_link_find(&conn, &peer_id, &link->peer));
     struct smcr_port port = *smcr->ports;
     cr_assert(smcr_group_may_use(smcr->groups, &port));
     port.vlan_id = 8;
@@ -105,26 +109,26 @@ Test(group, SMCR_FC_05_a_link_is_found_by_all_of_its_key)
     played_begin(&t, SMCR_CLIENT, 1);
     struct smcr_group *group = played_group(&t);
     const struct smcr_link *link = &group->links[0];
-    struct smcr *smcr = group->smcr;
+    struct smcr_conn conn = {.smcr = group->smcr, .config = group->conns->config};
     struct smcr_link_end key = link->peer;
-    cr_assert_eq(smcr_link_find(smcr, &group->peer_id, &key, 0), link);
+    cr_assert_eq(smcr_link_find(&conn, &group->peer_id, &key), link);
     key.psn ^= 1;
     key.mtu ^= 1;
-    cr_assert_eq(smcr_link_find(smcr, &group->peer_id, &key, 0), link, "no part of it");
+    cr_assert_eq(smcr_link_find(&conn, &group->peer_id, &key), link, "no part of it");
     group->role = SMCR_SERVER; /* of the connections that go the other way */
-    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(&conn, &group->peer_id, &key));
     group->role = SMCR_CLIENT;
     key.qpn ^= 1;
-    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(&conn, &group->peer_id, &key));
     key = link->peer;
     key.mac.b[5] ^= 1;
-    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(&conn, &group->peer_id, &key));
     key = link->peer;
     key.gid.b[15] ^= 1;
-    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(&conn, &group->peer_id, &key));
     key = link->peer;
     group->state = SMCR_GROUP_FIRST_CONTACT; /* SMCR-FC-21 */
-    cr_assert_null(smcr_link_find(smcr, &group->peer_id, &key, 0));
+    cr_assert_null(smcr_link_find(&conn, &group->peer_id, &key));
     group->state = SMCR_GROUP_USABLE;
     played_end(&t);
 }

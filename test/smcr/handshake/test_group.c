@@ -170,6 +170,103 @@ Test(handshake_group, SMCR_FC_05_a_third_host_repeats_the_accept)
     hs_end(&h);
 }
 
+/* The client of a link group gets an Accept of that group on a TCP connection to another address. A third
+ * host may be there, or the same server. The group, its connections and its buffers stay as they are. The
+ * Decline does not ask a server with two addresses to drop the group.
+ * covers: SMCR-FC-05, SMCR-SC-06 */
+Test(handshake_group, SMCR_FC_05_a_third_host_names_a_link_of_the_peer)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    struct peer_conn first = h.conn;
+    struct pair_end *end = pair_other(first.end);
+    struct smcr_conn **elems = end->conn->peer_rmb->elems;
+    hs_open(&h);
+    cr_assert_eq(hs_wait(&h, PAIR_S), SMCR_CLC_PROPOSAL);
+    hs_conn(&h)->config.remote = third_host;
+    hs_send(&h, h.m, peer_accept(&first, SMCR_CLC_ACCEPT, false, 0, h.m)); /* a buffer that is in use */
+    hs_expect_decline(&h, SMCR_DIAG_NO_SUCH_LINK);
+    cr_assert_null(hs_conn(&h)->group);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert_eq(end->conn->state, SMCR_CONN_ACTIVE);
+    cr_assert_eq(elems[end->conn->peer_index - 1], end->conn);
+    cr_assert(hs_link_0_lives(&h));
+    hs_end(&h);
+}
+
+/* The same while the first contact is not over on this end, and after the link has gone.
+ * covers: SMCR-FC-05, SMCR-SC-11 */
+Test(handshake_group, SMCR_FC_05_a_third_host_names_a_link_that_comes_or_goes)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    cr_assert(peer_contact_clc(&h.peer, &h.conn));
+    cr_assert(peer_contact_confirm(&h.peer));
+    hs_pass(&h);
+    hs_to_accept(&h, false);
+    hs_conn(&h)->config.remote = third_host;
+    hs_send(&h, h.m, h.len_bytes);
+    hs_expect_decline(&h, SMCR_DIAG_NO_SUCH_LINK);
+    hs_end(&h);
+
+    hs_begin(&h, SMCR_SERVER, &(struct pair_config){.ports = {2, 2}});
+    hs_contact(&h, 2);
+    struct smcr_group *group = hs_conn(&h)->group;
+    hs_to_accept(&h, false);
+    hs_conn(&h)->config.remote = third_host;
+    struct smcr_link_end peer = group->links[0].peer;
+    group->gone[0] = peer; /* as of a link that was deleted */
+    group->num_gone = 1;
+    group->links[0].peer.qpn ^= 1;
+    hs_send(&h, h.m, h.len_bytes);
+    hs_expect_decline(&h, SMCR_DIAG_NO_SUCH_LINK);
+    group->links[0].peer = peer;
+    hs_end(&h);
+}
+
+/* A link that no group has is out of sync from any address.
+ * covers: SMCR-SC-06 */
+Test(handshake_group, SMCR_SC_06_a_third_host_names_a_link_that_never_was)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    hs_to_accept(&h, false);
+    hs_conn(&h)->config.remote = third_host;
+    hs_conn(&h)->smcr->groups->links[0].peer.qpn ^= 1;
+    hs_send(&h, h.m, h.len_bytes);
+    hs_expect_decline(&h, SMCR_DIAG_OUT_OF_SYNC);
+    hs_conn(&h)->smcr->groups->links[0].peer.qpn ^= 1;
+    hs_end(&h);
+}
+
+/* A server names its group to a client only at an address from which the client takes the name.
+ * covers: SMCR-FC-01 */
+Test(handshake_group, SMCR_FC_01_another_address_of_the_server_has_a_group_of_its_own)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct smcr_group *group = hs_conn(&h)->group;
+    cr_assert(smcr_group_is_at(group, &hs_conn(&h)->config.local));
+    cr_assert(smcr_group_is_at(group, &group->links[0].local.gid));
+    hs_to_proposal(&h);
+    hs_conn(&h)->config.local = third_host; /* an address of this end */
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_S), SMCR_CLC_ACCEPT);
+    cr_assert_eq(h.m[7], 0x18, "a first contact");
+    cr_assert_neq(hs_conn(&h)->group, group);
+    hs_end(&h);
+
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    group = hs_conn(&h)->group;
+    group->tcp.own = third_host;
+    cr_assert(smcr_group_is_at(group, &group->links[0].local.gid), "the GID of a link");
+    group->links[0].state = SMCR_LINK_CONFIRMING;
+    cr_assert_not(smcr_group_is_at(group, &group->links[0].local.gid), "the client waits for the link");
+    cr_assert(smcr_group_is_at(group, &third_host));
+    group->links[0].state = SMCR_LINK_ACTIVE;
+    hs_end(&h);
+}
+
 /* --- while a first contact runs --- */
 
 /* Those that come meanwhile wait, and go on in the group, or begin anew when it came to nothing.
