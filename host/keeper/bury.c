@@ -109,6 +109,10 @@ void host_keeper_bury(struct net_ledger *ledger)
     struct host_dev *dev;
     if (net_ledger_read_head(ledger, &estate.head))
         read_estate(ledger, &estate);
+    else
+        syslog(LOG_USER | LOG_WARNING,
+               "nornic: the connections in %s cannot be ended: its head is not sound, or of another version",
+               ledger->path);
     if (estate.count > 0 && open_soon(&estate, &dev) == 0) {
         end_connections(dev, &estate);
         (void)host_dev_close(dev, NULL);

@@ -19,7 +19,15 @@
 
 #define NEW_PREFIX  "new-" NET_LEDGER_PREFIX /* before it is complete */
 #define NEW_SECONDS 60                       /* then its maker has died */
+#define NAME_TRIES  64
 #define MAGIC       UINT64_C(0x31646c6374726e6e)
+
+/* The parts of a name. */
+struct place {
+    struct net_share_dir dir;
+    uint64_t id; /* of the network namespace */
+    unsigned slot;
+};
 
 /* The head, as the file has it. */
 struct first {
@@ -113,37 +121,44 @@ static int name_file(int fd, const char *made, const char *path)
     return rc == 0 ? 0 : -errno;
 }
 
-/* Locks and fills a file before it has its name: a reader meets no ledger without its lock. */
-static int fill(int fd, const char *made, struct net_ledger *ledger, const char *port, unsigned slot)
+/* Locks and fills a file before it has its name: a reader meets no ledger without its lock. A process of
+ * another PID namespace may have the same number, and the name. */
+static int fill(struct net_ledger *ledger, const struct place *place, const char *made, const char *port)
 {
-    int err = lock(fd, F_SETLK);
+    static atomic_uint made_count;
+    int err = lock(ledger->fd, F_SETLK);
     if (!err)
-        err = write_head(fd, port, slot);
-    return err ? err : name_file(fd, made, ledger->path);
+        err = write_head(ledger->fd, port, place->slot);
+    for (unsigned tries = 0; !err && tries < NAME_TRIES; tries++) {
+        snprintf(ledger->path, sizeof ledger->path, "%s/" NET_LEDGER_PREFIX "%" PRIx64 ".%02x.%x.%x",
+                 place->dir.path, place->id, place->slot, (unsigned)ledger->pid,
+                 atomic_fetch_add(&made_count, 1));
+        err = name_file(ledger->fd, made, ledger->path);
+        if (err != -EEXIST)
+            return err;
+        err = 0;
+    }
+    return err ? err : -EEXIST;
 }
 
 int net_ledger_create(const char *port, unsigned slot, struct net_ledger *out)
 {
-    static atomic_uint made_count;
-    struct net_share_dir dir;
+    struct place place = {.slot = slot};
     struct nornic_error why;
-    uint64_t id = 0;
     char made[128];
     *out = (struct net_ledger){.fd = -1, .pid = getpid()};
-    int err = strlen(port) < NET_LEDGER_PORT_BYTES ? net_share_dir_own(&dir, &why) : -ENAMETOOLONG;
+    int err = strlen(port) < NET_LEDGER_PORT_BYTES ? net_share_dir_own(&place.dir, &why) : -ENAMETOOLONG;
     if (!err)
-        err = net_share_namespace(&id);
+        err = net_share_namespace(&place.id);
     if (err)
         return err;
-    snprintf(out->path, sizeof out->path, "%s/" NET_LEDGER_PREFIX "%" PRIx64 ".%02x.%x.%x", dir.path, id,
-             slot, (unsigned)out->pid, atomic_fetch_add(&made_count, 1));
-    out->fd = make_file(&dir, made, sizeof made);
+    out->fd = make_file(&place.dir, made, sizeof made);
     if (out->fd < 0) {
         err = out->fd;
         out->fd = -1;
         return err;
     }
-    err = fill(out->fd, made, out, port, slot);
+    err = fill(out, &place, made, port);
     if (!err)
         return 0;
     if (made[0])
@@ -294,18 +309,31 @@ bool net_ledger_read_head(const struct net_ledger *ledger, struct net_ledger_hea
     return true;
 }
 
+/* Returns whether a row was never written: the owner has written one after it. */
+static bool is_hole(const struct row *row)
+{
+    static const struct row hole;
+    return memcmp(row, &hole, sizeof hole) == 0;
+}
+
 bool net_ledger_read(const struct net_ledger *ledger, uint32_t *row, void *contents, size_t bytes,
                      unsigned *bad)
 {
     struct row in;
-    while (*row < NET_LEDGER_ROWS_MAX && pread(ledger->fd, &in, sizeof in, row_at((*row)++)) == sizeof in) {
-        if (in.bytes == 0)
-            continue;
-        if (in.bytes == bytes && in.sum == (uint32_t)sum_of(&in, offsetof(struct row, sum))) {
+    ssize_t got = 0;
+    while (*row < NET_LEDGER_ROWS_MAX &&
+           (got = pread(ledger->fd, &in, sizeof in, row_at(*row))) == sizeof in) {
+        bool is_sound = in.sum == (uint32_t)sum_of(&in, offsetof(struct row, sum));
+        (*row)++;
+        if (is_sound && in.bytes == bytes) {
             memcpy(contents, in.contents, bytes);
             return true;
         }
+        *bad += !is_hole(&in) && !(is_sound && in.bytes == 0);
+    }
+    if (got > 0 && got < (ssize_t)sizeof in) { /* the file ends within a row */
         (*bad)++;
+        *row = NET_LEDGER_ROWS_MAX;
     }
     return false;
 }

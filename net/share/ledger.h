@@ -65,8 +65,8 @@ int net_ledger_open(const struct net_share_dir *dir, const char *name, struct ne
 bool net_ledger_wait(struct net_ledger *ledger);
 /* Reads the head. False: it is not sound, or of another version. */
 bool net_ledger_read_head(const struct net_ledger *ledger, struct net_ledger_head *out);
-/* Reads rows from `*row` on, until a row has contents of `bytes`; then `*row` is the next. `bad` grows by the
- * rows that are not sound. False: there are no more. */
+/* Reads rows from `*row` on, until a row has contents of `bytes`, which is not 0; then `*row` is the next.
+ * `bad` grows by the rows that are not sound. False: there are no more. */
 bool net_ledger_read(const struct net_ledger *ledger, uint32_t *row, void *contents, size_t bytes,
                      unsigned *bad);
 

@@ -54,6 +54,32 @@ static void carry(void *ctx, const struct roce_cm_path *path, const uint8_t *byt
         take_off(net, from->index, to->index, bytes);
 }
 
+static void make_cm(struct cm_node *node)
+{
+    struct cm_net *net = node->net;
+    struct roce_cm_wire wire = {.send = carry, .ctx = node};
+    struct roce_cm_config cm = net->config.cm;
+    cm.mem = &node->alloc.mem;
+    cm.random = test_random_source(&net->random);
+    cm.wire = &wire;
+    cm.port_mtu_bytes = cm.port_mtu_bytes ? cm.port_mtu_bytes : 1500;
+    cm.max_ids = cm.max_ids ? cm.max_ids : 64;
+    cr_assert_eq(roce_cm_create(node->dev, &cm, &node->cm), 0);
+}
+
+struct roce_cm *cm_net_die(struct cm_net *net, unsigned index)
+{
+    struct roce_cm *dead = net->node[index].cm;
+    make_cm(&net->node[index]);
+    return dead;
+}
+
+void cm_net_revive(struct cm_net *net, unsigned index, struct roce_cm *dead)
+{
+    cr_assert_eq(roce_cm_destroy(net->node[index].cm), 0);
+    net->node[index].cm = dead;
+}
+
 static void node_init(struct cm_net *net, unsigned index)
 {
     struct cm_node *node = &net->node[index];
@@ -78,14 +104,7 @@ static void node_init(struct cm_net *net, unsigned index)
     cr_assert_eq(rdma_pd_create(roce_dev_domain(node->dev), &node->pd), 0);
     cr_assert_eq(rdma_cq_create(&node->alloc.mem, &cq, &node->cq), 0);
     node->live_before = node->alloc.live;
-    struct roce_cm_wire wire = {.send = carry, .ctx = node};
-    struct roce_cm_config cm = net->config.cm;
-    cm.mem = &node->alloc.mem;
-    cm.random = test_random_source(&net->random);
-    cm.wire = &wire;
-    cm.port_mtu_bytes = cm.port_mtu_bytes ? cm.port_mtu_bytes : 1500;
-    cm.max_ids = cm.max_ids ? cm.max_ids : 64;
-    cr_assert_eq(roce_cm_create(node->dev, &cm, &node->cm), 0);
+    make_cm(node);
 }
 
 struct cm_net *cm_net_create(const struct cm_net_config *config)

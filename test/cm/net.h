@@ -107,6 +107,11 @@ unsigned cm_net_count(const struct cm_net *net, unsigned from, enum roce_cm_attr
 struct roce_cm_id *cm_net_listen(struct cm_net *net, unsigned node, uint16_t port, unsigned backlog);
 struct roce_cm_id *cm_net_id(struct cm_net *net, unsigned node, enum nornic_port_space space);
 
+/* Gives a node a new CM, as after the death of its process. Returns the former one, which gets no time and no
+ * messages any more. cm_net_revive() puts it back, and destroys the new one. */
+struct roce_cm *cm_net_die(struct cm_net *net, unsigned node);
+void cm_net_revive(struct cm_net *net, unsigned node, struct roce_cm *dead);
+
 /* A connection from node 0 to node 1, up. */
 struct cm_pair {
     struct roce_cm_id *listener, *active, *passive;
