@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "host/dev/dev.h"
 #include "host/keeper/keeper.h"
 #include "net/share/share.h"
+
+#define LOOK_NS NS_PER_S /* for a keeper that was killed */
 
 static_assert(sizeof(struct roce_cm_connection) <= NET_LEDGER_ROW_BYTES, "a connection fits a row");
 
@@ -41,6 +45,16 @@ static void release_row(struct host_cm_notes *notes, uint32_t row)
     notes->free_rows[notes->free_count++] = row;
 }
 
+/* Starts a keeper for the first connection, and for a later one if the keeper has been killed meanwhile. */
+static void call_keeper(struct host_cm_notes *notes, bool is_first)
+{
+    uint64_t now_ns = host_now_ns();
+    if (!is_first && now_ns < notes->look_ns)
+        return;
+    notes->look_ns = now_ns + LOOK_NS;
+    host_keeper_start();
+}
+
 /* roce_cm_config.note; the handle is the row and 1. */
 static void note(void *ctx, const struct roce_cm_connection *connection, uint32_t *handle)
 {
@@ -56,9 +70,10 @@ static void note(void *ctx, const struct roce_cm_connection *connection, uint32_
     (void)net_ledger_write(&notes->ledger, row, connection, sizeof *connection);
     if (!connection)
         release_row(notes, row);
+    bool is_new = connection && !*handle;
     *handle = connection ? row + 1 : 0;
-    if (connection && was_empty)
-        host_keeper_start();
+    if (is_new)
+        call_keeper(notes, was_empty);
 }
 
 void host_cm_notes_take(struct host_cm_notes *notes, struct net_port *port, struct roce_cm_config *config)

@@ -15,6 +15,7 @@ struct host_cm_notes {
     struct net_ledger ledger;
     uint32_t *free_rows; /* `free_count` of the `row_count` rows that were written */
     uint32_t free_count, row_count;
+    uint64_t look_ns; /* the time of the next look for the keeper */
 };
 
 /* Has the engine tell `notes`, which is zero, of its connections on `port`. The port is borrowed. */

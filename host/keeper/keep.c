@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads of the keeper. A thread for each ledger waits for the end of the owner, and ends the
- * connections. The main thread looks for new ledgers, and ends the keeper when there has been none for a
- * while. */
+/* The threads of the keeper. A thread for each ledger waits for the end of the owner. It ends the
+ * connections, unless the thread of another ledger of the same port takes them along. The main thread looks
+ * for new ledgers, and ends the keeper when there has been none for a while. Where no thread can be made, the
+ * main thread looks for the dead as well. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,33 +15,45 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "host/keeper/keeper.h"
-#include "net/share/ledger.h"
 #include "net/share/share.h"
 
-#define GRACE_MS    300 /* without a ledger: programs may start one after the other */
-#define LOOK_MS     500 /* without inotify */
-#define STACK_BYTES (512u * 1024u)
+#define GRACE_MS     300 /* without a ledger: programs may start one after the other */
+#define LOOK_MS      500 /* without inotify, threads or descriptors */
+#define STACK_BYTES  (512u * 1024u)
+#define BURIERS_MOST 8 /* devices at a time, of 10 MB each */
 
 struct watch {
+    struct host_keeper_estate estate; /* the first member; its ledger is read when the owner has died */
     struct watch *next;
     struct keeper *keeper;
-    struct net_ledger ledger;
+    bool has_thread;
     char name[96];
+};
+
+/* A thread that ends the connections of a port's dead processes. */
+struct burier {
+    struct burier *next;
+    struct keeper *keeper;
+    const char *port; /* of an estate that it has */
 };
 
 struct keeper {
     struct host_keeper_place place;
-    pthread_mutex_t lock; /* of `watches` */
+    pthread_mutex_t lock; /* of the members below, to the blank line */
     struct watch *watches;
-    int news_fd;  /* inotify, or -1 */
-    int ended_fd; /* eventfd: a watch has ended */
-};
+    struct host_keeper_estate *dead; /* estates that no burier has taken */
+    struct burier *buriers;
 
-/* --- a ledger's thread --- */
+    sem_t devices;
+    int news_fd;     /* inotify, or -1 */
+    int ended_fd;    /* eventfd: a watch has ended */
+    bool looks_soon; /* a ledger could not be opened, or has no thread: of the main thread */
+};
 
 static void remove_watch(struct watch *watch)
 {
@@ -52,26 +67,130 @@ static void remove_watch(struct watch *watch)
     free(watch);
 }
 
-static void *wait_and_bury(void *arg)
+/* --- the dead --- */
+
+/* Takes an estate off the list of the dead, of that port and of at most `room` connections. NULL: there is
+ * none. The caller has the lock. */
+static struct host_keeper_estate *pick(struct keeper *keeper, const char *port, unsigned room)
+{
+    struct host_keeper_estate **at = &keeper->dead;
+    while (*at && (strcmp((*at)->head.port, port) != 0 || (*at)->count > room))
+        at = &(*at)->next;
+    struct host_keeper_estate *found = *at;
+    if (found)
+        *at = found->next;
+    return found;
+}
+
+static struct host_keeper_estate *take(void *ctx, const char *port, unsigned room)
+{
+    struct keeper *keeper = ((struct burier *)ctx)->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    struct host_keeper_estate *found = pick(keeper, port, room);
+    pthread_mutex_unlock(&keeper->lock);
+    return found;
+}
+
+/* Adds an estate to those of the dead. False: the port has a burier already. */
+static bool add_dead(struct host_keeper_estate *estate, struct burier *burier)
+{
+    struct keeper *keeper = burier->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    estate->next = keeper->dead;
+    keeper->dead = estate;
+    const struct burier *other = keeper->buriers;
+    while (other && strcmp(other->port, burier->port) != 0)
+        other = other->next;
+    if (!other) {
+        burier->next = keeper->buriers;
+        keeper->buriers = burier;
+    }
+    pthread_mutex_unlock(&keeper->lock);
+    return !other;
+}
+
+/* Returns the next estate of the port. NULL: there is none, and the port has no burier any more. */
+static struct host_keeper_estate *take_or_end(struct burier *burier)
+{
+    struct keeper *keeper = burier->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    struct host_keeper_estate *found = pick(keeper, burier->port, UINT_MAX);
+    if (!found) {
+        struct burier **at = &keeper->buriers;
+        while (*at != burier)
+            at = &(*at)->next;
+        *at = burier->next;
+    }
+    pthread_mutex_unlock(&keeper->lock);
+    return found;
+}
+
+static void close_estates(struct host_keeper_estate *estate)
+{
+    struct host_keeper_estate *next;
+    for (; estate; estate = next) {
+        next = estate->next;
+        host_keeper_close(estate);
+        remove_watch((struct watch *)estate);
+    }
+}
+
+/* Ends the connections of a dead process, or leaves them to the burier of the port. */
+static void settle(struct watch *watch)
+{
+    char port[NET_LEDGER_PORT_BYTES];
+    struct burier burier = {.keeper = watch->keeper, .port = port};
+    const struct host_keeper_more more = {.take = take, .ctx = &burier};
+    struct host_keeper_estate *estate = &watch->estate;
+    host_keeper_read(estate);
+    if (estate->count == 0) {
+        estate->next = NULL;
+        close_estates(estate);
+        return;
+    }
+    memcpy(port, estate->head.port, sizeof port);
+    if (!add_dead(estate, &burier))
+        return;
+    while ((estate = take_or_end(&burier))) {
+        while (sem_wait(&burier.keeper->devices) != 0)
+            ;
+        host_keeper_bury(estate, &more);
+        sem_post(&burier.keeper->devices);
+        close_estates(estate);
+    }
+}
+
+/* --- a ledger's thread --- */
+
+static void tell_end(const struct keeper *keeper)
+{
+    const uint64_t one = 1;
+    (void)!write(keeper->ended_fd, &one, sizeof one);
+}
+
+static void *wait_and_settle(void *arg)
 {
     struct watch *watch = arg;
-    const uint64_t one = 1;
-    const int ended_fd = watch->keeper->ended_fd;
-    if (net_ledger_wait(&watch->ledger))
-        host_keeper_bury(&watch->ledger);
-    remove_watch(watch);
-    (void)!write(ended_fd, &one, sizeof one);
+    const struct keeper *keeper = watch->keeper;
+    if (net_ledger_wait(&watch->estate.ledger))
+        settle(watch);
+    else
+        remove_watch(watch);
+    tell_end(keeper);
     return NULL;
 }
 
-static bool start_watch(struct watch *watch)
+static bool start_thread(struct watch *watch)
 {
     pthread_attr_t attr;
     pthread_t thread;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int err = pthread_create(&thread, &attr, wait_and_bury, watch);
+    watch->has_thread = true;
+    int err = pthread_create(&thread, &attr, wait_and_settle, watch);
+    if (err)
+        watch->has_thread = false;
     pthread_attr_destroy(&attr);
     return err == 0;
 }
@@ -88,7 +207,7 @@ static bool is_watched(struct keeper *keeper, const char *name)
     return watch != NULL;
 }
 
-/* Without memory or a thread now, the next look finds the ledger again. */
+/* Without memory or a descriptor now, a later look finds the ledger again. */
 static void add_watch(void *ctx, const char *name, unsigned slot)
 {
     struct keeper *keeper = ctx;
@@ -96,21 +215,56 @@ static void add_watch(void *ctx, const char *name, unsigned slot)
     if (strlen(name) >= sizeof((struct watch *)0)->name || is_watched(keeper, name))
         return;
     struct watch *watch = calloc(1, sizeof *watch);
-    if (!watch)
-        return;
-    watch->keeper = keeper;
-    snprintf(watch->name, sizeof watch->name, "%s", name);
-    if (net_ledger_open(&keeper->place.dir, name, &watch->ledger) != 0) {
+    int err = watch ? net_ledger_open(&keeper->place.dir, name, &watch->estate.ledger) : -ENOMEM;
+    if (err) {
+        keeper->looks_soon |= err != -ENOENT;
         free(watch);
         return;
     }
+    watch->keeper = keeper;
+    snprintf(watch->name, sizeof watch->name, "%s", name);
     pthread_mutex_lock(&keeper->lock);
     watch->next = keeper->watches;
     keeper->watches = watch;
     pthread_mutex_unlock(&keeper->lock);
-    if (!start_watch(watch)) {
-        close(watch->ledger.fd);
-        remove_watch(watch);
+    if (!start_thread(watch))
+        keeper->looks_soon = true;
+}
+
+/* Returns a ledger without a thread whose owner has died or closed it, and `*has_died`. NULL: there is none.
+ * Tries again to start the threads of the others. */
+static struct watch *find_ended(struct keeper *keeper, bool *has_died)
+{
+    struct watch *found = NULL;
+    pthread_mutex_lock(&keeper->lock);
+    for (struct watch *watch = keeper->watches; watch && !found; watch = watch->next) {
+        if (watch->has_thread)
+            continue;
+        int ended = net_ledger_try(&watch->estate.ledger);
+        if (ended == -EAGAIN) {
+            keeper->looks_soon |= !start_thread(watch);
+            continue;
+        }
+        found = watch;
+        found->has_thread = true; /* this one */
+        *has_died = ended == 0;
+    }
+    pthread_mutex_unlock(&keeper->lock);
+    return found;
+}
+
+/* Looks for new ledgers, and for ends of those without a thread. */
+static void look(struct keeper *keeper)
+{
+    struct watch *watch;
+    bool has_died;
+    keeper->looks_soon = false;
+    net_ledger_list(&keeper->place.dir, add_watch, keeper);
+    while ((watch = find_ended(keeper, &has_died))) {
+        if (has_died)
+            settle(watch);
+        else
+            remove_watch(watch);
     }
 }
 
@@ -139,9 +293,10 @@ static bool await_news(const struct keeper *keeper, int timeout_ms)
 static void serve(struct keeper *keeper)
 {
     for (bool is_over = false; !is_over;) {
-        net_ledger_list(&keeper->place.dir, add_watch, keeper);
+        look(keeper);
         bool is_idle = !has_watches(keeper);
-        int timeout_ms = is_idle ? GRACE_MS : keeper->news_fd < 0 ? LOOK_MS : -1;
+        bool looks_soon = keeper->news_fd < 0 || keeper->looks_soon;
+        int timeout_ms = is_idle ? GRACE_MS : looks_soon ? LOOK_MS : -1;
         is_over = !await_news(keeper, timeout_ms) && is_idle;
     }
 }
@@ -163,13 +318,27 @@ static void ignore_signals(void)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Each ledger has a descriptor: the limit of the program may be too low for those of all programs. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static int open_keeper(struct keeper *keeper)
 {
+    raise_limit();
+    if (sem_init(&keeper->devices, 0, BURIERS_MOST) != 0)
+        return -errno;
     keeper->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (keeper->ended_fd < 0)
         return -errno;
     keeper->news_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (keeper->news_fd >= 0 && inotify_add_watch(keeper->news_fd, keeper->place.dir.path, IN_MOVED_TO) < 0) {
+    if (keeper->news_fd >= 0 &&
+        inotify_add_watch(keeper->news_fd, keeper->place.dir.path, IN_CREATE | IN_MOVED_TO) < 0) {
         close(keeper->news_fd);
         keeper->news_fd = -1;
     }

@@ -277,10 +277,12 @@ int net_ledger_open(const struct net_share_dir *dir, const char *name, struct ne
     struct stat st;
     *out = (struct net_ledger){.pid = getpid()};
     int len = snprintf(out->path, sizeof out->path, "%s/%s", dir->path, name);
-    out->fd =
-        len < (int)sizeof out->path ? open(out->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
-    if (out->fd < 0)
+    out->fd = -1;
+    if (len >= (int)sizeof out->path)
         return -ENOENT;
+    out->fd = open(out->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (out->fd < 0)
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -ENOENT;
     if (fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid())
         return 0;
     close(out->fd);
@@ -288,14 +290,27 @@ int net_ledger_open(const struct net_share_dir *dir, const char *name, struct ne
     return -ENOENT;
 }
 
-bool net_ledger_wait(struct net_ledger *ledger)
+static int take_lock(struct net_ledger *ledger, int how)
 {
     struct stat st;
-    if (lock(ledger->fd, F_SETLKW) == 0 && fstat(ledger->fd, &st) == 0 && st.st_nlink > 0)
-        return true;
+    int err = lock(ledger->fd, how);
+    if (err == -EACCES)
+        err = -EAGAIN; /* either, by fcntl(2) */
+    if (err == -EAGAIN || (!err && fstat(ledger->fd, &st) == 0 && st.st_nlink > 0))
+        return err;
     close(ledger->fd);
     ledger->fd = -1;
-    return false;
+    return -ENOENT;
+}
+
+bool net_ledger_wait(struct net_ledger *ledger)
+{
+    return take_lock(ledger, F_SETLKW) == 0;
+}
+
+int net_ledger_try(struct net_ledger *ledger)
+{
+    return take_lock(ledger, F_SETLK);
 }
 
 bool net_ledger_read_head(const struct net_ledger *ledger, struct net_ledger_head *out)

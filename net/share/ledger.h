@@ -57,12 +57,15 @@ bool net_ledger_has_dead(void);
 /* Calls `visit` for each ledger of the caller's network namespace in `dir`. */
 void net_ledger_list(const struct net_share_dir *dir,
                      void (*visit)(void *ctx, const char *name, unsigned slot), void *ctx);
-/* Opens a ledger by its name. Returns 0, or -ENOENT: it is gone, or another user's. */
+/* Opens a ledger by its name. Returns 0; -ENOENT: it is gone, or no file of this user; or another -errno. */
 int net_ledger_open(const struct net_share_dir *dir, const char *name, struct net_ledger *out);
 /* Waits until the owner has died or closed its ledger. True: the owner has died, and the ledger is the
  * caller's, to be removed by net_ledger_close(). False: there is nothing to read, and the ledger is
  * closed. */
 bool net_ledger_wait(struct net_ledger *ledger);
+/* The same without a wait. Returns 0: the owner has died; -EAGAIN: it lives; -ENOENT: there is nothing to
+ * read, and the ledger is closed. */
+int net_ledger_try(struct net_ledger *ledger);
 /* Reads the head. False: it is not sound, or of another version. */
 bool net_ledger_read_head(const struct net_ledger *ledger, struct net_ledger_head *out);
 /* Reads rows from `*row` on, until a row has contents of `bytes`, which is not 0; then `*row` is the next.

@@ -146,6 +146,14 @@ static void say_goodbye(struct scene *s)
     cm_net_expect(s->net, 1, NORNIC_CM_EVENT_DISCONNECTED);
 }
 
+static void hear_goodbye(struct scene *s)
+{
+    establish(s);
+    cr_assert_eq(roce_cm_disconnect(s->passive, NULL, 0, s->net->now_ns), 0);
+    cm_net_run_for(s->net, NS_PER_MS);
+    cm_net_expect(s->net, 0, NORNIC_CM_EVENT_DISCONNECTED);
+}
+
 static void end(struct scene *s)
 {
     say_goodbye(s);
@@ -221,6 +229,8 @@ static const struct {
     {"DREQ sent", say_goodbye, 0, ROCE_CM_DREQ_SENT_STATE, ROCE_CM_DREQ, 0, 0, NO_EVENT},
     {"DREQ received", say_goodbye, 1, ROCE_CM_DREQ_RCVD_STATE, ROCE_CM_DREP, 0, 0,
      NORNIC_CM_EVENT_DISCONNECTED},
+    {"DREQ received, the client", hear_goodbye, 0, ROCE_CM_DREQ_RCVD_STATE, ROCE_CM_DREP, 0, 0,
+     NORNIC_CM_EVENT_DISCONNECTED},
     {"timewait, the client", end, 0, ROCE_CM_IDLE_STATE, NOTHING, 0, 0, NO_EVENT},
     {"timewait, the server", end, 1, ROCE_CM_IDLE_STATE, NOTHING, 0, 0, NO_EVENT},
 };
@@ -228,8 +238,10 @@ static const struct {
 static struct scene begin(unsigned dead)
 {
     struct scene s = {.net = cm_net_create(&noted), .dead = dead};
+    (void)cm_net_qp(s.net, 0); /* so that the numbers of the two differ */
     s.qp[0] = cm_net_qp(s.net, 0);
     s.qp[1] = cm_net_qp(s.net, 1);
+    cr_assert_neq(roce_qp_num(s.qp[0]), roce_qp_num(s.qp[1]));
     s.listener = cm_net_listen(s.net, 1, 7471, 8);
     s.active = cm_net_id(s.net, 0, NORNIC_PS_TCP);
     return s;
@@ -278,6 +290,7 @@ static void expect_numbers(const struct scene *s, const struct roce_cm_connectio
         cr_expect_eq(mad->drep.local_comm_id, c->comm_id);
         cr_expect_eq(mad->drep.remote_comm_id, c->remote_comm_id);
         cr_expect_eq(mad->hdr.tid, cm_net_last(s->net, !s->dead, ROCE_CM_DREQ)->hdr.tid, "echoed");
+        cr_expect_eq(c->tid, mad->hdr.tid);
     } else {
         cr_expect_eq(mad->rej.local_comm_id, is_new ? 0 : c->comm_id);
         cr_expect_eq(mad->rej.remote_comm_id, c->remote_comm_id);

@@ -97,22 +97,25 @@ client_dies hundred_connections 100 pause KILL
 server_dies server_killed 1 KILL
 server_dies server_terminated 3 TERM
 
-# --- beside another process, of which the connection stays ---
+# --- beside another process, which was there first, and lives on with its connection ---
 beside() {
-    on_b server serve 10.77.0.2 2
+    on_b server serve 10.77.0.2 1
     survivor=$pid
-    until_true 10 says server listening
-    on_a neighbour ask 10.77.0.2 1 pause
+    server_port=udp:10.77.0.3 on_b other serve 10.77.0.3 1
+    until_true 10 says server listening && until_true 10 says other listening
+    on_a neighbour ask 10.77.0.3 1 pause
     local neighbour=$pid
     until_true 20 says neighbour ready
     on_a client ask 10.77.0.2 1 pause
     until_true 20 says client ready && until_true 10 says server ready
     kill -KILL "$pid"
-    sleep 1
-    if says server ended || ! kill -0 "$neighbour"; then notok beside_a_neighbour "both connections have ended"; fi
+    until_true $within says server ended || notok beside_a_neighbour "it is not heard while the neighbour lives"
+    if says other ended || ! kill -0 "$neighbour"; then notok beside_a_neighbour "both connections have ended"; fi
     kill -KILL "$neighbour"
+    until_true $within says other ended || notok beside_a_neighbour "the neighbour's end is not heard"
     heard beside_a_neighbour server
 }
+ip -n "$ns_b" addr add 10.77.0.3/24 dev nnb
 beside
 
 # --- rsockets ---

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -257,6 +258,14 @@ Test(ledger, only_a_plain_file_of_this_user_with_one_name_is_opened)
     long_name[sizeof long_name - 1] = '\0';
     cr_expect_eq(net_ledger_open(&dir, long_name, &out), -ENOENT, "a name that is too long");
     cr_expect_eq(out.fd, -1);
+    struct rlimit before, none;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int err = net_ledger_open(&dir, name_of(&ledger), &out);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    cr_expect_eq(err, -EMFILE, "it is there, for a later look");
     if (geteuid() == 0) {
         cr_assert_eq(chown(ledger.path, 65534, 65534), 0);
         cr_expect_eq(net_ledger_open(&dir, name_of(&ledger), &out), -ENOENT, "of another user");
@@ -346,8 +355,10 @@ Test(ledger, the_wait_ends_with_the_owner)
     cr_expect_not(net_ledger_has_dead());
     cr_assert_eq(kill(owner, SIGSTOP), 0);
     cr_expect_not(net_ledger_has_dead(), "a process that is stopped is not dead");
+    cr_expect_eq(net_ledger_try(&ledger), -EAGAIN);
     cr_assert_eq(kill(owner, SIGKILL), 0);
     cr_assert(net_ledger_wait(&ledger));
+    cr_expect_eq(net_ledger_try(&ledger), 0);
     expect_rows(&ledger, 1, 0, "of the dead");
     cr_assert_eq(waitpid(owner, NULL, 0), owner);
     net_ledger_close(&ledger);
@@ -361,8 +372,12 @@ Test(ledger, an_owner_that_has_closed_owes_nothing)
     strcpy(path, ledger.path);
     close(ledger.fd); /* with its lock */
     cr_assert_eq(unlink(path), 0);
+    struct net_ledger third = other;
+    third.fd = dup(other.fd);
     cr_expect_not(net_ledger_wait(&other));
     cr_expect_eq(other.fd, -1);
+    cr_expect_eq(net_ledger_try(&third), -ENOENT);
+    cr_expect_eq(third.fd, -1);
     pid_t owner = start_owner(path, true);
     cr_assert_eq(waitpid(owner, NULL, 0), owner);
     cr_expect_neq(access(path, F_OK), 0);
