@@ -10,19 +10,27 @@
 #include "host/keeper/keeper.h"
 #include "net/share/share.h"
 
-#define LOOK_NS NS_PER_S /* for a keeper that was killed */
+#define LOOK_NS NS_PER_S /* for a keeper that was killed, and for room for a ledger */
 
 static_assert(sizeof(struct roce_cm_connection) <= NET_LEDGER_ROW_BYTES, "a connection fits a row");
 
-/* A failed call ends it for good: the peers of this device are left to their timers, as without a keeper. */
+/* Opens the ledger. False: not now, and the peers are left to their timers; the directory may be full, or the
+ * process has no descriptor left. A later connection tries again, unless no keeper is wanted. */
 static bool open_notes(struct host_cm_notes *notes)
 {
     const struct net_share *lease = net_port_lease(notes->port);
     unsigned slot = lease ? net_share_id_prefix(lease) : NET_LEDGER_NO_SLOT;
-    notes->state = HOST_CM_NOTES_CLOSED;
-    if (!host_keeper_is_wanted(notes->port->name) ||
-        net_ledger_create(notes->port->name, slot, &notes->ledger) != 0)
+    uint64_t now_ns = host_now_ns();
+    if (now_ns < notes->look_ns)
         return false;
+    if (!host_keeper_is_wanted(notes->port->name)) {
+        notes->state = HOST_CM_NOTES_CLOSED;
+        return false;
+    }
+    if (net_ledger_create(notes->port->name, slot, &notes->ledger) != 0) {
+        notes->look_ns = now_ns + LOOK_NS;
+        return false;
+    }
     notes->state = HOST_CM_NOTES_OPEN;
     return true;
 }
@@ -59,7 +67,7 @@ static void call_keeper(struct host_cm_notes *notes, bool is_first)
 static void note(void *ctx, const struct roce_cm_connection *connection, uint32_t *handle)
 {
     struct host_cm_notes *notes = ctx;
-    if (notes->state == HOST_CM_NOTES_UNTRIED && !open_notes(notes))
+    if (notes->state == HOST_CM_NOTES_NONE && (!connection || !open_notes(notes)))
         return;
     if (notes->state == HOST_CM_NOTES_CLOSED || notes->ledger.pid != getpid())
         return;

@@ -10,12 +10,12 @@
 #include "roce/cm/estate.h"
 
 struct host_cm_notes {
-    enum { HOST_CM_NOTES_UNTRIED, HOST_CM_NOTES_OPEN, HOST_CM_NOTES_CLOSED } state;
+    enum { HOST_CM_NOTES_NONE, HOST_CM_NOTES_OPEN, HOST_CM_NOTES_CLOSED } state;
     struct net_port *port; /* of the device */
     struct net_ledger ledger;
     uint32_t *free_rows; /* `free_count` of the `row_count` rows that were written */
     uint32_t free_count, row_count;
-    uint64_t look_ns; /* the time of the next look for the keeper */
+    uint64_t look_ns; /* the time of the next try to open the ledger, or of the next look for the keeper */
 };
 
 /* Has the engine tell `notes`, which is zero, of its connections on `port`. The port is borrowed. */

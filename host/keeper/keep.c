@@ -25,6 +25,7 @@
 #define GRACE_MS     300 /* without a ledger: programs may start one after the other */
 #define LOOK_MS      500 /* without inotify, threads or descriptors */
 #define STACK_BYTES  (512u * 1024u)
+#define DEVICE_FDS   128u
 #define BURIERS_MOST 8 /* devices at a time, of 10 MB each */
 
 struct watch {
@@ -44,15 +45,17 @@ struct burier {
 
 struct keeper {
     struct host_keeper_place place;
-    pthread_mutex_t lock; /* of the members below, to the blank line */
-    struct watch *watches;
+    pthread_mutex_t lock;  /* of the members below, to the blank line */
+    struct watch *watches; /* `watch_count` of them */
+    unsigned watch_count;
     struct host_keeper_estate *dead; /* estates that no burier has taken */
     struct burier *buriers;
 
     sem_t devices;
-    int news_fd;     /* inotify, or -1 */
-    int ended_fd;    /* eventfd: a watch has ended */
-    bool looks_soon; /* a ledger could not be opened, or has no thread: of the main thread */
+    unsigned watches_most; /* so that devices have descriptors as well */
+    int news_fd;           /* inotify, or -1 */
+    int ended_fd;          /* eventfd: a watch has ended */
+    bool looks_soon;       /* a ledger could not be opened, or has no thread: of the main thread */
 };
 
 static void remove_watch(struct watch *watch)
@@ -63,6 +66,7 @@ static void remove_watch(struct watch *watch)
     while (*at != watch)
         at = &(*at)->next;
     *at = watch->next;
+    keeper->watch_count--;
     pthread_mutex_unlock(&keeper->lock);
     free(watch);
 }
@@ -197,14 +201,17 @@ static bool start_thread(struct watch *watch)
 
 /* --- the main thread --- */
 
-static bool is_watched(struct keeper *keeper, const char *name)
+/* Returns whether a ledger is to be watched: it is not yet, and there is room. */
+static bool is_wanted(struct keeper *keeper, const char *name)
 {
     pthread_mutex_lock(&keeper->lock);
     const struct watch *watch = keeper->watches;
     while (watch && strcmp(watch->name, name) != 0)
         watch = watch->next;
+    bool has_room = keeper->watch_count < keeper->watches_most;
+    keeper->looks_soon |= !watch && !has_room;
     pthread_mutex_unlock(&keeper->lock);
-    return watch != NULL;
+    return !watch && has_room;
 }
 
 /* Without memory or a descriptor now, a later look finds the ledger again. */
@@ -212,7 +219,7 @@ static void add_watch(void *ctx, const char *name, unsigned slot)
 {
     struct keeper *keeper = ctx;
     (void)slot;
-    if (strlen(name) >= sizeof((struct watch *)0)->name || is_watched(keeper, name))
+    if (strlen(name) >= sizeof((struct watch *)0)->name || !is_wanted(keeper, name))
         return;
     struct watch *watch = calloc(1, sizeof *watch);
     int err = watch ? net_ledger_open(&keeper->place.dir, name, &watch->estate.ledger) : -ENOMEM;
@@ -226,6 +233,7 @@ static void add_watch(void *ctx, const char *name, unsigned slot)
     pthread_mutex_lock(&keeper->lock);
     watch->next = keeper->watches;
     keeper->watches = watch;
+    keeper->watch_count++;
     pthread_mutex_unlock(&keeper->lock);
     if (!start_thread(watch))
         keeper->looks_soon = true;
@@ -318,19 +326,23 @@ static void ignore_signals(void)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Each ledger has a descriptor: the limit of the program may be too low for those of all programs. */
-static void raise_limit(void)
+/* Returns how many ledgers may be open at a time. Each has a descriptor: the limit of the program may be too
+ * low for those of all programs. */
+static unsigned raise_limit(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return DEVICE_FDS;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur >= UINT_MAX)
+        return UINT_MAX;
+    return (unsigned)(limit.rlim_cur > 2 * DEVICE_FDS ? limit.rlim_cur - DEVICE_FDS : limit.rlim_cur / 2);
 }
 
 static int open_keeper(struct keeper *keeper)
 {
-    raise_limit();
+    keeper->watches_most = raise_limit();
     if (sem_init(&keeper->devices, 0, BURIERS_MOST) != 0)
         return -errno;
     keeper->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -4,8 +4,8 @@
  *     killed ask ADDRESS COUNT HOW     connects COUNT ids, then does HOW
  *     killed rserve ADDRESS HOW        the same with one rsocket, which reads (read) or does not (full)
  *     killed rask ADDRESS HOW          connects an rsocket; sends a byte (read), or all that it takes (full)
- * HOW: wait (for as many ends), pause, _exit, segv, exec, fork (a child lives on, and the parent ends),
- * children (there are none to wait for, and pause).
+ * HOW: wait (for as many ends), pause, slowly (a connection each 100 ms, and pause), _exit, segv, exec, fork
+ * (a child lives on, and the parent ends), children (there are none to wait for, and pause).
  * It prints "ready" when all connections stand, and "ended" when all have ended. Exit status 0: "ended" was
  * printed. */
 #include <arpa/inet.h>
@@ -145,10 +145,17 @@ static void serve(void)
 
 static void ask(const char *how)
 {
-    for (int i = 0; i < total; i++) {
+    const int count = total;
+    bool is_slow = strcmp(how, "slowly") == 0;
+    for (int i = 0; i < count; i++) {
         struct rdma_cm_id *id;
         check("rdma_create_id", rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
         check("rdma_resolve_addr", rdma_resolve_addr(id, NULL, (struct sockaddr *)&peer, 2000));
+        if (is_slow) {
+            total = i + 1;
+            take_events(&established);
+            usleep(100000);
+        }
     }
     take_events(&established);
     say("ready");
