@@ -2,6 +2,7 @@
 #include "base/guard.h"
 
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,9 +15,9 @@
 #define IS_SANITIZED_
 #endif
 
-/* The compiler's setjmp() saves three registers. That of the C library saves eight and disguises them, which
- * takes three times as long. Only for x86-64 do both gcc and clang have it, and sanitizers have to see the
- * jump. */
+/* The compiler's setjmp() saves three registers. That of the C library saves eight and disguises them,
+ * which takes three times as long. Only for x86-64 do both gcc and clang have it, and sanitizers have to
+ * see the jump. */
 #if defined(__x86_64__) && !defined(IS_SANITIZED_)
 typedef void *guard_place[5];
 #define SAVE_PLACE(place) __builtin_setjmp(place)
@@ -43,7 +44,7 @@ static _Thread_local struct guard *volatile innermost __attribute__((tls_model("
 
 /* Runs `access`, a statement, under a guard of its own. It is written in place: the compiler inlines no
  * function that saves a place, and a call by pointer costs as much as a small copy. The place is left as it
- * is: clearing it costs as much as saving it. */
+ * is: clearing it costs as much as saving it. The fences keep the compiler from moving the access out. */
 #define RUN_GUARDED(memory, length, access)        \
     struct guard guard;                            \
     guard.first = (uintptr_t)(memory);             \
@@ -54,7 +55,9 @@ static _Thread_local struct guard *volatile innermost __attribute__((tls_model("
         innermost = innermost->outer;              \
         return false;                              \
     }                                              \
+    atomic_signal_fence(memory_order_seq_cst);     \
     access;                                        \
+    atomic_signal_fence(memory_order_seq_cst);     \
     innermost = guard.outer;                       \
     return true
 

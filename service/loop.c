@@ -435,6 +435,8 @@ void service_files(const struct service *service, smcr_file_visit visit, void *c
     visit(ctx, "/dev/null", SMCR_FILE_WRITTEN);
     if (net_share_dir_find(&shared, &why) == 0)
         visit(ctx, shared.path, SMCR_FILES_MADE);
+    if (net_share_dir_own(&shared, &why) == 0)
+        visit(ctx, shared.path, SMCR_FILES_MADE);
     snprintf(dir, sizeof dir, "%s", service->path);
     char *slash = strrchr(dir, '/');
     if (slash)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP socket of a connection that fell back: what it is as the program gets it, and how the service lets
- * go of it. */
+/* The TCP socket of a connection that fell back: what it is as the program gets it, and how the service
+ * lets go of it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -53,13 +53,15 @@ static void *close_it(void *fd)
     return NULL;
 }
 
-/* Signals are for the service's own thread. False: there is no thread to be had. */
+/* Closes a descriptor in a thread, which takes no signals but SIGSYS: a call that the sandbox refuses
+ * would end the process if that were blocked. Returns false without a thread. */
 static bool close_elsewhere(int fd)
 {
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGSYS);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);

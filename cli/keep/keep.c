@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic keep: ends the connections of programs that have died. Programs start it themselves. */
-#define _GNU_SOURCE /* close_range() */
+#define _GNU_SOURCE /* closefrom() */
 #include <unistd.h>
 
 #include "cli/cli.h"

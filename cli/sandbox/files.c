@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Landlock (landlock(7), Documentation/userspace-api/landlock.rst), by the calls of the kernel: the C library
- * has none of them. The numbers stand here, since a build's linux/landlock.h may be older than the kernel. */
+/* Landlock (landlock(7), Documentation/userspace-api/landlock.rst), by the calls of the kernel: the C
+ * library has none of them. The numbers stand here, since a build's linux/landlock.h may be older than
+ * the kernel. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -53,9 +54,9 @@ unsigned sandbox_files_begin(enum cli_sandbox_kind kind, int *ruleset_fd)
         .files = accesses((unsigned)version),
         .net = version >= 4 ? 3 : 0, /* bind() and connect() of TCP */
         /* sockets with abstract names, which the service's processes meet by; signals */
-        .scoped = version < 6                   ? 0
-                  : kind == CLI_SANDBOX_SERVICE ? 2
-                                                : 3,
+        .scoped = version < 6                                              ? 0
+                  : kind == CLI_SANDBOX_SERVICE || kind == CLI_SANDBOX_RAW ? 2
+                                                                           : 3,
     };
     size_t bytes = version < 4   ? offsetof(struct ruleset, net)
                    : version < 6 ? offsetof(struct ruleset, scoped)

@@ -8,7 +8,8 @@ enum cli_sandbox_kind {
     CLI_SANDBOX_READER,  /* files alone */
     CLI_SANDBOX_CAPTURE, /* and packets of sockets that are open */
     CLI_SANDBOX_ROTATE,  /* as CAPTURE, and files that are removed */
-    CLI_SANDBOX_SERVICE, /* `nornic smc service` */
+    CLI_SANDBOX_SERVICE, /* `nornic smc service` over UDP sockets */
+    CLI_SANDBOX_RAW,     /* and over packet or xdp ports, which are opened again with their interface */
 };
 
 /* Use of a file, or of the files in a directory, after the sandbox is closed. */

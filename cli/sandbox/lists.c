@@ -142,6 +142,17 @@ static const struct sandbox_call names[] = {
 #endif
 };
 
+/* Packet and xdp ports that are opened again. The list comes before that of the service: the first row
+ * of a call counts. */
+static const struct sandbox_call raw[] = {
+    CHECKED(socket, IS(0, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_XDP),
+            MASKED(1, TYPE_BITS, SOCK_DGRAM, SOCK_RAW)),
+    CHECKED(bpf,
+            IS(0, BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
+               BPF_MAP_GET_NEXT_KEY, BPF_PROG_LOAD, BPF_BTF_LOAD, BPF_LINK_CREATE, BPF_OBJ_GET_INFO_BY_FD,
+               BPF_PROG_GET_FD_BY_ID, BPF_MAP_FREEZE, BPF_PROG_BIND_MAP, LINK_DETACH)),
+};
+
 /* The service: programs that connect, their TCP connections, queries of the kernel by netlink, RoCE by UDP,
  * maps of BPF, its cgroup, threads that close. */
 static const struct sandbox_call service[] = {
@@ -177,6 +188,9 @@ static const struct sandbox_call service[] = {
     CALL(mlock),
     CALL(munlock),
     CALL(pidfd_open),
+    CALL(fchmod), /* the table of addresses is made anew */
+    CALL(fchmodat),
+    CALL(renameat2),
     /* RoCE by UDP and questions about routes; netlink; programs, claims of addresses */
     CHECKED(socket, IS(0, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK),
             MASKED(1, TYPE_BITS, SOCK_DGRAM, SOCK_RAW)),
@@ -186,6 +200,7 @@ static const struct sandbox_call service[] = {
                     BPF_OBJ_GET_INFO_BY_FD, BPF_PROG_GET_FD_BY_ID, LINK_DETACH)),
 #ifdef SYS_open
     CALL(epoll_wait),
+    CALL(chmod),
     CALL(rmdir),
     CALL(pipe),
     CALL(eventfd),
@@ -199,24 +214,29 @@ static const struct sandbox_call service[] = {
 
 unsigned sandbox_lists(enum cli_sandbox_kind kind, const struct sandbox_list *lists[SANDBOX_LISTS])
 {
-    static const struct sandbox_list all[SANDBOX_LISTS] = {LIST(common), LIST(packets), LIST(names),
-                                                           LIST(service)};
-    unsigned count = 0;
+    static const struct sandbox_list all[] = {LIST(common), LIST(packets), LIST(names)};
+    static const struct sandbox_list of_service = LIST(service), of_raw = LIST(raw);
+    unsigned count = 0, common_count = 0;
     switch (kind) {
     case CLI_SANDBOX_READER:
-        count = 1;
+        common_count = 1;
         break;
     case CLI_SANDBOX_CAPTURE:
-        count = 2;
+        common_count = 2;
         break;
     case CLI_SANDBOX_ROTATE:
-        count = 3;
-        break;
     case CLI_SANDBOX_SERVICE:
-        count = 4;
+    case CLI_SANDBOX_RAW:
+        common_count = 3;
         break;
     }
-    for (unsigned i = 0; i < count; i++)
-        lists[i] = &all[i];
+    while (count < common_count) {
+        lists[count] = &all[count];
+        count++;
+    }
+    if (kind == CLI_SANDBOX_RAW)
+        lists[count++] = &of_raw;
+    if (kind == CLI_SANDBOX_SERVICE || kind == CLI_SANDBOX_RAW)
+        lists[count++] = &of_service;
     return count;
 }

@@ -9,7 +9,7 @@
 
 #define SANDBOX_CHECKS 2
 #define SANDBOX_VALUES 24
-#define SANDBOX_LISTS  4
+#define SANDBOX_LISTS  5
 
 /* A condition for an argument: masked, it is one of the values. Only the low 32 bits are compared: the
  * kernel takes no more of an int. */

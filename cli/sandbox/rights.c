@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Capabilities (capabilities(7)), by the calls of the kernel: the library for them is one dependency more. */
+/* Capabilities (capabilities(7)), by the calls of the kernel: the library for them is one dependency
+ * more. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,8 @@
 #include "cli/sandbox/rights.h"
 
 #define BIT(cap)      (UINT64_C(1) << (cap))
-#define CAP_BPF_      39 /* linux/capability.h of Linux 5.8 */
+#define CAP_PERFMON_  38 /* linux/capability.h of Linux 5.8 */
+#define CAP_BPF_      39
 #define OF_FILES      (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH))
 #define PR_AMBIENT    47
 #define AMBIENT_CLEAR 4
@@ -53,6 +55,9 @@ uint64_t sandbox_rights_of(enum cli_sandbox_kind kind)
     case CLI_SANDBOX_CAPTURE:
     case CLI_SANDBOX_ROTATE:
         return 0;
+    case CLI_SANDBOX_RAW: /* sockets of packets, memory of their rings, XDP programs that compare pointers */
+        return BIT(CAP_NET_RAW) | BIT(CAP_IPC_LOCK) | BIT(CAP_PERFMON_) |
+               sandbox_rights_of(CLI_SANDBOX_SERVICE);
     case CLI_SANDBOX_SERVICE: /* maps; XDP programs, and sockets of other users, by netlink */
         return BIT(CAP_NET_ADMIN) |
                (prctl(PR_CAPBSET_READ, CAP_BPF_) >= 0 ? BIT(CAP_BPF_) : BIT(CAP_SYS_ADMIN));
@@ -74,16 +79,30 @@ static int access_mode(enum cli_sandbox_use use)
     return R_OK;
 }
 
+/* Returns whether the effective rights reach `path`; -ENOSYS: the kernel has no such call, or refuses it.
+ * faccessat() of the C library would ask for the permitted capabilities instead, before Linux 5.8. */
+static int reaches(const char *path, int mode)
+{
+#ifdef SYS_faccessat2
+    if (syscall(SYS_faccessat2, AT_FDCWD, path, mode, AT_EACCESS) == 0)
+        return 1;
+    return errno == ENOSYS || errno == EPERM ? -ENOSYS : 0;
+#else
+    (void)path, (void)mode;
+    return -ENOSYS;
+#endif
+}
+
 uint64_t sandbox_rights_for(const char *path, enum cli_sandbox_use use)
 {
     struct sets all = {0};
     int mode = access_mode(use);
-    if (get(&all) != 0 || !(all.effective & OF_FILES) || faccessat(AT_FDCWD, path, mode, AT_EACCESS) != 0)
+    if (get(&all) != 0 || !(all.effective & OF_FILES) || reaches(path, mode) == 0)
         return 0;
     struct sets without = {.effective = all.effective & ~OF_FILES, .permitted = all.permitted};
     if (set(&without) != 0)
         return 0;
-    bool is_needed = faccessat(AT_FDCWD, path, mode, AT_EACCESS) != 0;
+    bool is_needed = reaches(path, mode) <= 0; /* unknown: kept */
     set(&all);
     if (!is_needed)
         return 0;

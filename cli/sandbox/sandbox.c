@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sandbox/sandbox.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,10 +55,12 @@ void cli_sandbox_close(struct cli_sandbox *sandbox)
     bool has_files = sandbox->version && sandbox_files_close(sandbox->ruleset_fd) == 0;
     sandbox->ruleset_fd = -1;
     sandbox_rights_drop(sandbox->kept_cap);
-    bool has_calls = is_fixed && sandbox_calls_close(sandbox->kind) == 0;
-    if (!has_files || !has_calls)
-        cli_tell("the kernel lacks %s here: the sandbox of this process does without (docs/sandbox.md)",
-                 has_files   ? "seccomp filters"
-                 : has_calls ? "Landlock"
-                             : "Landlock and seccomp filters");
+    int err = is_fixed ? sandbox_calls_close(sandbox->kind) : -EPERM;
+    if (!has_files)
+        cli_tell(
+            "the kernel lacks Landlock here: the sandbox of this process does without (docs/sandbox.md)");
+    if (err)
+        cli_tell("no filter of system calls here (%s): the sandbox of this process does without "
+                 "(docs/sandbox.md)",
+                 err == -EINVAL || err == -ENOSYS ? "the kernel has none" : strerror(-err));
 }

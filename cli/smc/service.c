@@ -140,11 +140,21 @@ static void allow(void *ctx, const char *path, enum smcr_file_use use)
     cli_sandbox_allow(ctx, path, uses[use]);
 }
 
-/* From here on peers and programs are heard. */
+/* Returns whether a port is on an interface itself. */
+static bool has_raw_port(const struct smcr_sock_config *config)
+{
+    for (unsigned i = 0; i < config->num_ports; i++)
+        if (strncmp(config->ports[i].port, "udp:", 4) != 0)
+            return true;
+    return false;
+}
+
+/* Closes the sandbox. After it the service takes messages of peers and programs. */
 static void close_sandbox(const struct service_options *o, const struct service *service)
 {
     struct cli_sandbox sandbox;
-    cli_sandbox_begin(&sandbox, CLI_SANDBOX_SERVICE, o->no_sandbox);
+    cli_sandbox_begin(&sandbox, has_raw_port(&o->config.sock) ? CLI_SANDBOX_RAW : CLI_SANDBOX_SERVICE,
+                      o->no_sandbox);
     if (!sandbox.is_off)
         service_files(service, allow, &sandbox);
     cli_sandbox_close(&sandbox);

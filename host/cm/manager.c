@@ -12,6 +12,7 @@
 
 #define GOODBYE_NS       (10 * NS_PER_MS) /* of messages that may leave now */
 #define PACED_GOODBYE_NS NS_PER_S         /* of messages that wait for their time */
+#define GOODBYE_NAP_NS   NS_PER_MS
 
 /* --- calls of the device, under its lock --- */
 
@@ -181,21 +182,30 @@ free_cm:
                          err == -EBUSY ? "the device has one" : strerror(-err));
 }
 
-/* Sends the last messages of ids that are gone already, in rounds. Ends early at a port without buffers. */
+/* Sends the last messages of ids that are gone already, in rounds. Ends early at a port without buffers.
+ * Sleeps without the device's lock while messages wait for their turn. */
 static void say_goodbye(struct host_cm *cm)
 {
+    static const struct timespec pause = {.tv_nsec = GOODBYE_NAP_NS};
     uint64_t end_ns = host_deadline_ns(GOODBYE_NS), paced_end_ns = host_deadline_ns(PACED_GOODBYE_NS);
-    do
+    for (;;) {
         host_round_locked(cm->dev, NULL);
-    while (roce_cm_is_sending(cm->engine) &&
-           host_now_ns() < (roce_cm_is_paced(cm->engine) ? paced_end_ns : end_ns));
+        bool is_paced = roce_cm_is_paced(cm->engine);
+        if (!roce_cm_is_sending(cm->engine) || host_now_ns() >= (is_paced ? paced_end_ns : end_ns))
+            return;
+        if (!is_paced)
+            continue;
+        host_dev_unlock(cm->dev);
+        nanosleep(&pause, NULL);
+        host_dev_lock(cm->dev);
+    }
 }
 
 int host_cm_close(struct host_cm *cm)
 {
     struct host_dev *dev = cm->dev;
     host_dev_lock(dev);
-    if (!cm->ids)
+    if (!cm->ids && !cm->config.is_keeper)
         say_goodbye(cm);
     int err = cm->ids ? -EBUSY : roce_cm_destroy(cm->engine);
     if (!err)

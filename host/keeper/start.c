@@ -45,10 +45,29 @@
 static const char *const places[] = {"../nornic", "../../bin/nornic", "../../../bin/nornic", "nornic",
                                      "../bin/nornic"};
 
+/* Returns whether only root and this user can change a file. */
+static bool is_safe(const struct stat *st)
+{
+    return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 static bool is_program(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Returns whether `path` is a program that no other user has put there: neither the file nor its folder. A
+ * library in a common directory such as /tmp has no helper. */
+static bool is_own_program(const char *path)
+{
+    struct stat st;
+    char folder[PATH_MAX];
+    if (!is_program(path) || stat(path, &st) != 0 || !is_safe(&st))
+        return false;
+    snprintf(folder, sizeof folder, "%s", path);
+    *strrchr(folder, '/') = '\0';
+    return stat(folder[0] ? folder : "/", &st) == 0 && is_safe(&st);
 }
 
 /* Finds the file that this code is mapped from, by its absolute name: dladdr() has the name by which the
@@ -80,7 +99,7 @@ static bool find_helper(char out[PATH_MAX])
     *strrchr(self, '/') = '\0';
     for (unsigned i = 0; i < array_len(places); i++) {
         snprintf(path, sizeof path, "%s/%s", self, places[i]);
-        if (is_program(path) && realpath(path, out))
+        if (realpath(path, out) && is_own_program(out))
             return true;
     }
     return false;

@@ -87,14 +87,15 @@ static void take_lease(const struct net_port *port, struct host_dev_config *conf
     config->num_qpns = end - config->first_qpn;
 }
 
-/* Opens the port. The keeper may have it, for the connections of a process that has just died: waits until
- * the keeper is done. */
+/* Opens the port. The keeper may have it, or the numbers from `first_qpn` on, for the connections of a
+ * process that has just died: waits until the keeper is done. */
 static int open_port(const struct host_dev_config *config, struct host_port *out, struct nornic_error *why)
 {
     static const struct timespec pause = {.tv_nsec = KEEPER_NAP_NS};
     uint64_t end_ns = host_deadline_ns(KEEPER_NS);
     int err = host_port_open(config->port, config->roce_v1, config->first_qpn, out, why);
-    while (err == -EBUSY && !config->is_keeper && net_ledger_has_dead() && host_now_ns() < end_ns) {
+    while ((err == -EBUSY || (err == -EADDRINUSE && config->first_qpn)) && !config->is_keeper &&
+           net_ledger_has_dead() && host_now_ns() < end_ns) {
         nanosleep(&pause, NULL);
         err = host_port_open(config->port, config->roce_v1, config->first_qpn, out, why);
     }

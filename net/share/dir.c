@@ -163,6 +163,9 @@ static int find_default(struct net_share_dir *out, struct nornic_error *why)
 static int find_named(const char *named, struct net_share_dir *out, struct nornic_error *why)
 {
     int len = snprintf(out->path, sizeof out->path, "%s", named);
+    if (named[0] != '/') /* the keeper, and a program that changes its directory, would find another */
+        return net_error_set(why, EINVAL,
+                             "NORNIC_RUNTIME_DIR %s cannot be used: give a path that begins with /", named);
     int err = len < 0 || (size_t)len >= sizeof out->path ? -ENAMETOOLONG : judge(out->path, out);
     return !err ? 0
                 : net_error_set(why, -err,

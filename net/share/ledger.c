@@ -258,7 +258,7 @@ static void look_for_dead(void *ctx, const char *name, unsigned slot)
     if (dead->is_found || owner == getpid() || net_ledger_open(dead->dir, name, &ledger) != 0)
         return;
     if (fcntl(ledger.fd, F_GETLK, &whole) == 0)
-        dead->is_found = whole.l_type == F_UNLCK || whole.l_pid != owner;
+        dead->is_found = whole.l_type == F_UNLCK || (whole.l_pid > 0 && whole.l_pid != owner);
     close(ledger.fd);
 }
 

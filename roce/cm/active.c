@@ -192,8 +192,8 @@ static void take_rep(struct roce_cm_id *id, const struct roce_cm_rep *rep)
 static void decline(struct roce_cm_id *id, uint16_t reason, int status, const struct roce_cm_rep *rep,
                     uint64_t now_ns)
 {
+    id->remote_comm_id = rep->local_comm_id; /* the state's note names it */
     roce_cm_set_state(id, ROCE_CM_REP_RCVD_STATE);
-    id->remote_comm_id = rep->local_comm_id;
     roce_cm_send_rej(id, reason, NULL, 0, now_ns);
     roce_cm_event_tell(id, NORNIC_CM_EVENT_CONNECT_ERROR, status, NULL, 0);
     roce_cm_qp_error(id, now_ns);
