@@ -16,13 +16,13 @@ chmod 711 "$tmp"
 mkdir -m 700 "$tmp/root" "$tmp/nobody"
 chown 65534 "$tmp/nobody"
 export NORNIC_RUNTIME_DIR=$tmp/root
-server_port=udp:10.77.0.2 client_port=udp:10.77.0.1 as=(env)
+server_port=udp:10.77.0.2 client_port=udp:10.77.0.1 as=(env) libraries=$build/lib
 
 # on_a NAME COMMAND...; on_b NAME COMMAND...: the program in the background, in $tmp/NAME.out; $pid
 on_a() { begin "$1" "$ns_a" "$client_port" "${@:2}"; }
 on_b() { begin "$1" "$ns_b" "$server_port" "${@:2}"; }
 begin() {
-    ip netns exec "$2" "${as[@]}" "LD_LIBRARY_PATH=$build/lib" "NORNIC_PORT=$3" "$program" "${@:4}" \
+    ip netns exec "$2" "${as[@]}" "LD_LIBRARY_PATH=$libraries" "NORNIC_PORT=$3" "$program" "${@:4}" \
         >"$tmp/$1.out" 2>&1 &
     pid=$!
     e2e_pids+=("$pid")
@@ -185,6 +185,29 @@ until_true 20 says client ready
 if no_keeper || [[ $left != *keep* && $left != *cm1* ]]; then ok never; else notok never "$left"; fi
 end_all "$ns_a" "$ns_b"
 as=(env)
+
+# --- a helper that a stranger has put beside the library is not run ---
+# plant NAME MODE: libraries in a folder below one of this mode, and a program that tells that it ran
+plant() {
+    mkdir "$tmp/$1" "$tmp/$1/lib"
+    install -m 755 "$build"/lib/*.so* "$tmp/$1/lib"
+    printf '#!/bin/sh\ntouch "%s"\n' "$tmp/$1.ran" >"$tmp/$1/nornic"
+    chmod 755 "$tmp/$1/nornic"
+    chmod "$2" "$tmp/$1"
+}
+plant own 755
+plant common 1777
+for place in own common; do
+    on_b server serve 10.77.0.2 1
+    until_true 10 says server listening
+    libraries=$tmp/$place/lib on_a client ask 10.77.0.2 1 pause
+    until_true 20 says client ready
+    end_all "$ns_a" "$ns_b"
+    rm -rf "${NORNIC_RUNTIME_DIR:?}"/* "$tmp"/*.out
+done
+until_true 5 [ -e "$tmp/own.ran" ]
+if [ -e "$tmp/own.ran" ] && [ ! -e "$tmp/common.ran" ]; then ok planted_helper
+else notok planted_helper "$(ls "$tmp" | tr '\n' ' ')"; fi
 
 # --- without privileges ---
 export NORNIC_RUNTIME_DIR=$tmp/nobody

@@ -254,6 +254,8 @@ Test(share_table, a_directory_is_the_users_own_or_roots_with_the_sticky_bit)
     cr_expect_not(found.is_common);
     setenv("NORNIC_RUNTIME_DIR", "/proc/self/status", 1);
     cr_expect_eq(net_share_dir_find(&found, &why), -ENOTDIR);
+    setenv("NORNIC_RUNTIME_DIR", "run", 1);
+    cr_expect_eq(net_share_dir_find(&dir, &why), -EINVAL, "a path that the keeper would not find");
     setenv("NORNIC_RUNTIME_DIR", "/nowhere/at/all", 1);
     cr_expect_eq(net_share_dir_find(&found, &why), -ENOENT);
 }
