@@ -15,8 +15,9 @@ static int take_options(struct host_dev_config *own, struct nornic_error *why)
     if (err)
         return err;
     own->cc.on |= own->options.cc;
-    if (own->options.num_pkeys >= own->num_pkeys)
-        own->num_pkeys = own->options.num_pkeys + 1;
+    uint16_t needed = (uint16_t)(own->options.num_pkeys + (own->options.first_pkey ? 2 : 1));
+    if (own->num_pkeys < needed)
+        own->num_pkeys = needed;
     return 0;
 }
 

@@ -61,14 +61,23 @@ static bool take_hops(const char *value, struct host_port_options *out)
     return is_legal;
 }
 
-/* Adds a P_Key; entry 0 stays the default one (ROCE-VB-6). The low 15 bits of a valid one are not 0. */
-static bool take_pkey(const char *value, struct host_port_options *out)
+/* Reads a P_Key. The low 15 bits of a valid one are not 0. */
+static bool read_pkey(const char *value, uint16_t *out)
 {
     unsigned long pkey;
-    if (!take_number(value, 1, 0xffff, &pkey) || !(pkey & 0x7fff) || out->num_pkeys == HOST_PORT_PKEYS)
-        return false;
-    out->pkeys[out->num_pkeys++] = (uint16_t)pkey;
-    return true;
+    bool is_legal = take_number(value, 1, 0xffff, &pkey) && (pkey & 0x7fff);
+    *out = is_legal ? (uint16_t)pkey : 0;
+    return is_legal;
+}
+
+static bool take_pkey(const char *value, struct host_port_options *out)
+{
+    return out->num_pkeys < HOST_PORT_PKEYS && read_pkey(value, &out->pkeys[out->num_pkeys++]);
+}
+
+static bool take_first_pkey(const char *value, struct host_port_options *out)
+{
+    return read_pkey(value, &out->first_pkey);
 }
 
 static const struct {
@@ -84,6 +93,7 @@ static const struct {
     {"dscp", take_dscp, "0 to 63", true},
     {"hops", take_hops, "1 to 255", true},
     {"pkey", take_pkey, "0x0001 to 0xffff without 0x8000, and at most 16 of them", false},
+    {"pkey0", take_first_pkey, "0x0001 to 0xffff without 0x8000", false},
 };
 
 static bool is_iwarp(const char *port)
@@ -120,7 +130,7 @@ static int take_one(const char *port, const char *at, size_t bytes, struct host_
     }
     return net_error_set(why, EINVAL, "port '%s': no option '%.*s': there are %sdscp=0..63%s hops=1..255%s",
                          port, (int)bytes, at, is_iwarp(port) ? "" : "cc, apm, masked-atomics, entropy, ",
-                         is_iwarp(port) ? " and" : ",", is_iwarp(port) ? "" : " and pkey=0x8001");
+                         is_iwarp(port) ? " and" : ",", is_iwarp(port) ? "" : ", pkey=0x8001 and pkey0=0x8001");
 }
 
 int host_port_options(const char *port, struct host_port_options *out, struct nornic_error *why)

@@ -19,8 +19,9 @@ struct host_port_options {
     bool entropy;          /* a UDP source port and an IPv6 flow label for each queue pair */
     uint8_t hop_limit;     /* of all packets; 0: as the address vector says */
     uint8_t traffic_class; /* of packets whose address vector has none; its ECN bits are 0 */
+    uint16_t first_pkey;   /* entry 0 of the P_Key table; 0: the default P_Key. Else that is the last */
     uint16_t num_pkeys;
-    uint16_t pkeys[HOST_PORT_PKEYS]; /* entries 1 and up of the P_Key table */
+    uint16_t pkeys[HOST_PORT_PKEYS]; /* entries 1 and up */
 };
 
 /* The length of the port's name in octets, without its options. */

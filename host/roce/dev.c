@@ -84,8 +84,22 @@ static void draw_qpns(struct roce_dev_config *config)
     config->num_qpns = QPNS;
 }
 
+/* Writes the P_Key table of the options: the key of programs that choose none, the others in their order.
+ * 0xffff is among them (ROCE-VB-6). */
+static void list_pkeys(const struct host_port_options *options, uint16_t pkeys[NORNIC_PKEY_MAX])
+{
+    unsigned count = 0;
+    pkeys[count++] = options->first_pkey ? options->first_pkey : NORNIC_PKEY_DEFAULT;
+    for (unsigned i = 0; i < options->num_pkeys; i++)
+        pkeys[count++] = options->pkeys[i];
+    if (options->first_pkey)
+        pkeys[count] = NORNIC_PKEY_DEFAULT;
+}
+
 static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
 {
+    uint16_t pkeys[NORNIC_PKEY_MAX] = {0};
+    list_pkeys(&wanted->options, pkeys);
     struct roce_dev_config config = {
         .random = host_random,
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
@@ -93,7 +107,8 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .num_qpns = wanted->num_qpns,
         .window_pkts = wanted->window_pkts,
         .answer_bytes = dev->port->limits.rx_room_bytes / 2,
-        .num_pkeys = wanted->num_pkeys,
+        .num_pkeys = wanted->num_pkeys ? wanted->num_pkeys : 1,
+        .pkeys = pkeys,
         .path_migration = wanted->options.path_migration,
         .masked_atomics = wanted->options.masked_atomics,
         .hop_limit = wanted->options.hop_limit,
@@ -115,10 +130,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .ctx = dev,
     };
     draw_qpns(&config);
-    int err = roce_dev_create(&config, &dev->engine);
-    for (unsigned i = 0; i < wanted->options.num_pkeys && !err; i++)
-        err = roce_dev_pkey_set(dev->engine, i + 1, wanted->options.pkeys[i]);
-    return err;
+    return roce_dev_create(&config, &dev->engine);
 }
 
 /* Names the value that the engine does not take, if that is the reason. */

@@ -3,6 +3,7 @@
 #include "roce/dev/inner.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "roce/dev/av.h"
@@ -118,6 +119,9 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     dev->free_count = dev->config.max_qp;
     rdma_domain_on_event(dev->domain, roce_dev_on_event, dev);
     dev->pkeys[0] = NORNIC_PKEY_DEFAULT; /* ROCE-VB-6 */
+    if (config->pkeys)
+        memcpy(dev->pkeys, config->pkeys, sizeof *dev->pkeys * config->num_pkeys);
+    dev->config.pkeys = NULL;
     *out = dev;
     return 0;
 }

@@ -133,6 +133,72 @@ veth_make() {
     ip -n "$ns_b" link set nnb up
 }
 
+# veth_paths: two ways between $ns_a and $ns_b for addresses of lo: from 10.80.0.1 to 10.80.0.2 by nna and nnb of
+# veth_make, from 10.81.0.1 to 10.81.0.2 by nnc and nnd
+veth_paths() {
+    ip link add nnc netns "$ns_a" type veth peer name nnd netns "$ns_b" || return 1
+    ip -n "$ns_a" addr add 10.78.0.1/24 dev nnc
+    ip -n "$ns_b" addr add 10.78.0.2/24 dev nnd
+    ip -n "$ns_a" link set nnc up
+    ip -n "$ns_b" link set nnd up
+    local i
+    for i in 0 1; do
+        ip -n "$ns_a" addr add 10.8$i.0.1/32 dev lo
+        ip -n "$ns_b" addr add 10.8$i.0.2/32 dev lo
+        ip -n "$ns_a" route add 10.8$i.0.2 via 10.7$((7 + i)).0.2 src 10.8$i.0.1
+        ip -n "$ns_b" route add 10.8$i.0.1 via 10.7$((7 + i)).0.1 src 10.8$i.0.2
+    done
+}
+
+# wire_start NAME PEER PORT OPTION...: test/verbs/programs/wire as the end `a` or `b`, in the namespace of that name,
+# with these options of `nornic run`
+declare -A wire_orders wire_pids wire_lines
+wire_start() {
+    local name=$1 peer=$2 port=$3 orders
+    shift 3
+    mkfifo "$tmp/$name.orders"
+    exec {orders}<>"$tmp/$name.orders"
+    wire_orders[$name]=$orders wire_lines[$name]=0
+    ip netns exec "nn-$$-$name" "$nornic" run --port "$port" "$@" -- \
+        "${BUILD:-build}/test/verbs/programs/wire" "$tmp" "$name" "$peer" \
+        <"$tmp/$name.orders" >"$tmp/$name.answers" 2>"$tmp/$name.err" {orders}>&- &
+    wire_pids[$name]=$!
+    e2e_pids+=("$!")
+}
+
+# order NAME ORDER: gives one. answer NAME: waits for the next answer, 30 seconds at most; $answer has it, or what the
+# program has said at its end
+order() { echo "$2" >&"${wire_orders[$1]}"; }
+answer() {
+    local i line=$((++wire_lines[$1]))
+    for ((i = 0; i < 1500; i++)); do
+        [ "$(wc -l <"$tmp/$1.answers")" -ge "$line" ] && break
+        kill -0 "${wire_pids[$1]}" 2>/dev/null || break
+        sleep 0.02
+    done
+    answer=$(sed -n "${line}p" "$tmp/$1.answers")
+    [ -n "$answer" ] || answer="nothing: $(tail -2 "$tmp/$1.err" | tr '\n' ' ')"
+}
+
+# ask NAME ORDER: both. expect CASE NAME ORDER PATTERN: the answer is as the pattern
+ask() { order "$1" "$2" && answer "$1"; }
+expect() {
+    ask "$2" "$3"
+    # shellcheck disable=SC2053
+    if [[ $answer == $4 ]]; then ok "$1"; else notok "$1" "$2 to '$3': $answer"; fi
+}
+
+# wire_end: both ends have no more orders, and end
+wire_end() {
+    local name
+    for name in "${!wire_orders[@]}"; do
+        exec {wire_orders[$name]}>&-
+        await "${wire_pids[$name]}"
+        rm -f "$tmp/$name" "$tmp/$name.orders"
+    done
+    wire_orders=()
+}
+
 # veth_mtu MTU: changes it on both ends
 veth_mtu() { ip -n "$ns_a" link set nna mtu "$1" && ip -n "$ns_b" link set nnb mtu "$1"; }
 

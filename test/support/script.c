@@ -83,6 +83,7 @@ static void make_device(struct script *s)
                                      .labels = s->config.labels,
                                      .roce_v1 = s->config.roce_v1 || s->config.also_v1,
                                      .num_pkeys = s->config.num_pkeys,
+                                     .pkeys = s->config.pkeys,
                                      .cc = s->config.cc,
                                      .event = on_event,
                                      .reach = on_reach,

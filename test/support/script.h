@@ -44,6 +44,7 @@ struct script_config {
     bool roce_v1; /* the GID that the QP uses is of RoCEv1, and so is what the peer sends */
     bool also_v1; /* the device speaks RoCEv1, though its GID is of RoCEv2 */
     uint16_t num_pkeys;
+    const uint16_t *pkeys;
     uint32_t srq_wr; /* not 0: the QP takes receives from an SRQ of so many, of another PD */
     bool e2e_credits;
     bool udp_socket;         /* the port is one: net_port_limits.is_udp_socket */

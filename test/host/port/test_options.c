@@ -20,6 +20,9 @@ Test(port_options, each_is_read)
     cr_expect_eq(o.traffic_class, 0x68);
     cr_expect_eq(o.hop_limit, 9);
     cr_expect(o.num_pkeys == 2 && o.pkeys[0] == 0x8001 && o.pkeys[1] == 2);
+    cr_expect_eq(o.first_pkey, 0);
+    cr_assert_eq(host_port_options("udp:eth0,pkey0=0x8003", &o, NULL), 0);
+    cr_expect_eq(o.first_pkey, 0x8003);
     cr_expect_eq(host_port_name_bytes("udp:eth0,cc"), 8);
     cr_assert_eq(host_port_options("iwarp:eth0,dscp=10,hops=3", &o, NULL), 0);
     cr_expect(o.traffic_class == 0x28 && o.hop_limit == 3);
@@ -37,7 +40,7 @@ Test(port_options, a_wrong_one_is_named_with_the_legal_ones)
         {"iwarp:eth0,dscp=3,pkey=0x8001", "there are dscp=0..63 and hops=1..255"},
         {"iwarp:eth0,entropy", "no option entropy"},
         {"iwarp:eth0,speed", "'speed': there are dscp=0..63 and hops=1..255"},
-        {"udp:eth0,speed", "entropy, dscp=0..63, hops=1..255 and pkey=0x8001"},
+        {"udp:eth0,speed", "entropy, dscp=0..63, hops=1..255, pkey=0x8001 and pkey0=0x8001"},
         {"iwarp:eth0,hops=256", "1 to 255"},
         {"udp:eth0,entropy=1", "entropy has the value"},
         {"udp:eth0,dscp", "dscp has the value ''"},
@@ -47,6 +50,8 @@ Test(port_options, a_wrong_one_is_named_with_the_legal_ones)
         {"udp:eth0,hops=9x", "'9x'"},
         {"udp:eth0,pkey=0x8000", "0x0001"},
         {"udp:eth0,pkey=0x10000", "pkey"},
+        {"udp:eth0,pkey0=0", "pkey0 has the value '0'"},
+        {"udp:eth0,pkey0=0x8000", "without 0x8000"},
         {"udp:eth0,dscp=000000000000000000000000000000000000026", "dscp"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

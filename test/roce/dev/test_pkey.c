@@ -56,6 +56,12 @@ Test(pkey, ROCE_VB_6_the_table_begins_with_the_default_key)
     cr_assert_eq(roce_dev_pkey_get(s->dev, 0), 0xffff);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0xffff), -EINVAL);
     cr_assert(peer_sends(0xffff));
+    config.num_pkeys = 3;
+    config.pkeys = (const uint16_t[]){0x8003, 0, 0xffff}; /* a device may begin with another table */
+    renew_with_receives();
+    cr_assert_eq(roce_dev_pkey_get(s->dev, 0), 0x8003);
+    cr_assert_eq(roce_dev_pkey_get(s->dev, 1), 0);
+    cr_assert_eq(roce_dev_pkey_get(s->dev, 2), 0xffff);
 }
 
 /* Every pair of memberships, in one partition and across two: two limited members do not speak.
