@@ -21,13 +21,14 @@ struct nornic_dev;
 uint64_t host_now_ns(void);
 
 struct host_dev_config {
-    const char *port; /* as host_port_open() has it: "udp:ADDR"; for memory see host_dev_create_on() */
+    const char *port; /* as host_port_open() has it: "udp:ADDR"; for memory see host_dev_create_on(), which
+                       * takes its options */
     const char *capture_path;         /* pcapng of everything that crosses the port, or NULL */
     struct nornic_impair impair;      /* all zero: none; acts on frames both ways */
     uint32_t first_qpn, num_qpns;     /* as roce_dev_config has them; both 0: drawn */
     uint32_t window_pkts;             /* unacknowledged request packets of a QP; 0: the engine's default */
     struct roce_cc_config cc;         /* congestion management; its line rate is the interface's, if known */
-    struct host_port_options options; /* host_dev_open() reads them of `port` */
+    struct host_port_options options; /* read of `port` when the device is opened */
     uint16_t num_pkeys;               /* as roce_dev_config has it */
     bool roce_v1;                     /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     struct nornic_iwarp_config iwarp; /* port "iwarp:..." */

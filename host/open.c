@@ -8,13 +8,14 @@
 #include "host/roce/dev.h"
 #include "host/transport.h"
 
-/* Adds the options of the port's name to those of the program. */
+/* Adds the options of the port's name to those of the program. A port without a name has none. */
 static int take_options(struct host_dev_config *own, struct nornic_error *why)
 {
-    int err = host_port_options(own->port, &own->options, why);
+    int err = host_port_options(own->port ? own->port : "", &own->options, why);
     if (err)
         return err;
-    own->cc.on |= own->options.cc;
+    if (!own->cc.on)
+        own->cc = own->options.cc;
     uint16_t needed = (uint16_t)(own->options.num_pkeys + (own->options.first_pkey ? 2 : 1));
     if (own->num_pkeys < needed)
         own->num_pkeys = needed;
@@ -44,5 +45,10 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
                        struct nornic_error *why)
 {
-    return host_roce_create_on(&host_transport_roce, port, config, out, why);
+    struct host_dev_config own = *config;
+    int err = take_options(&own, why);
+    if (!err)
+        return host_roce_create_on(&host_transport_roce, port, &own, out, why);
+    net_port_close(port);
+    return err;
 }

@@ -152,8 +152,8 @@ struct nornic_iwarp_config {
 /* How to open a device. Zero means the default where one is named. */
 struct nornic_dev_config {
     size_t struct_bytes; /* NORNIC_INIT() */
-    /* "udp:ADDR", "iwarp:ADDR", ..., with options: docs/ports.md, docs/devices.md. Not for
-     * nornic_dev_open_pair(). */
+    /* "udp:ADDR", "iwarp:ADDR", ..., with options: docs/ports.md, docs/devices.md. For
+     * nornic_dev_open_pair() NULL, or "memory" with options. */
     const char *port;
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
     struct nornic_impair impair; /* of what is sent and what is received */

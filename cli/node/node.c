@@ -21,6 +21,7 @@
 static struct host_dev_config dev_config(const struct cli_node_config *config)
 {
     return (struct host_dev_config){
+        .port = config->port,
         .capture_path = config->capture,
         .impair = config->impair,
         .window_pkts = config->window_pkts,
@@ -125,7 +126,8 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     if (err)
         return cli_fail("cannot make a memory port: %s", strerror(-err));
     struct host_dev_config first = dev_config(config);
-    struct host_dev_config second = {.window_pkts = config->window_pkts,
+    struct host_dev_config second = {.port = config->port,
+                                     .window_pkts = config->window_pkts,
                                      .cc = config->cc,
                                      .no_thread = !config->events,
                                      .roce_v1 = config->roce_v1};

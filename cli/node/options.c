@@ -69,7 +69,9 @@ const struct cli_option cli_node_rows[] = {
 
 bool cli_node_is_memory(const struct cli_node_config *config)
 {
-    return config->port && strcmp(config->port, "memory") == 0;
+    const char memory[] = "memory"; /* perhaps with options */
+    return config->port && strcspn(config->port, ",") == strlen(memory) &&
+           strncmp(config->port, memory, strlen(memory)) == 0;
 }
 
 int cli_node_options_check(const struct cli_node_config *config, const char *host)

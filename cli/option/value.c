@@ -143,7 +143,7 @@ int cli_parse_pmtu(const char *option, const char *text, uint32_t *out_bytes)
 int cli_parse_port(const char *option, const char *text, const char **out)
 {
     static const char *const kinds[] = {"udp:", "iwarp:", "xdp:", "packet:"};
-    bool known = strcmp(text, "memory") == 0;
+    bool known = strcmp(text, "memory") == 0 || strncmp(text, "memory,", strlen("memory,")) == 0;
     for (size_t i = 0; i < array_len(kinds); i++)
         known |= strncmp(text, kinds[i], strlen(kinds[i])) == 0 && text[strlen(kinds[i])];
     if (!known)

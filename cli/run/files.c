@@ -30,6 +30,9 @@ static void look_at(const char *port, struct run_device *device)
         return;
     nornic_dev_query_port(dev, &attr, sizeof attr);
     device->is_up = attr.is_up;
+    device->num_pkeys = attr.pkey_table_size;
+    for (unsigned i = 0; i < device->num_pkeys; i++)
+        (void)nornic_dev_query_pkey(dev, i, &device->pkeys[i]); /* the index is of the table */
     for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
         device->has_gid[i] = nornic_dev_query_gid(dev, i, &device->gids[i]) == 0;
     (void)nornic_dev_close(dev, NULL); /* it has no objects */
@@ -41,6 +44,8 @@ void run_devices(const struct host_port_names *ports, struct run_device devices[
     for (unsigned i = 0; i < ports->count; i++) {
         struct run_device *device = &devices[i];
         *device = (struct run_device){.guid = host_port_guid(ports->at[i]),
+                                      .num_pkeys = 1,
+                                      .pkeys = {NORNIC_PKEY_DEFAULT},
                                       .is_iwarp = host_port_is_iwarp(ports->at[i])};
         snprintf(device->name, sizeof device->name, "nornic%u", i);
         snprintf(device->uverbs, sizeof device->uverbs, "uverbs%u", i);
@@ -144,6 +149,13 @@ static void gid_files(struct writer *to, const struct run_device *device, unsign
     file(to, name, "%s", is_known ? interface.name : device->interface);
 }
 
+static void pkey_file(struct writer *to, unsigned index, uint16_t pkey)
+{
+    char name[64];
+    snprintf(name, sizeof name, "ports/1/pkeys/%u", index);
+    file(to, name, "0x%04x", pkey);
+}
+
 static void port_files(struct writer *to, const struct run_device *device)
 {
     file(to, "ports/1/state", "%s", device->is_up ? "4: ACTIVE" : "1: DOWN");
@@ -155,7 +167,8 @@ static void port_files(struct writer *to, const struct run_device *device)
     file(to, "ports/1/sm_lid", "0x0");
     file(to, "ports/1/sm_sl", "0");
     file(to, "ports/1/cap_mask", "0x00010000");
-    file(to, "ports/1/pkeys/0", "0x%04x", NORNIC_PKEY_DEFAULT);
+    for (unsigned i = 0; i < device->num_pkeys; i++)
+        pkey_file(to, i, device->pkeys[i]);
     directory(to, "ports/1/gid_attrs/types");
     directory(to, "ports/1/gid_attrs/ndevs");
     for (unsigned i = 0; i < NORNIC_GID_MAX; i++)

@@ -18,6 +18,8 @@ struct run_device {
     bool is_iwarp;
     bool has_gid[NORNIC_GID_MAX];
     struct nornic_gid gids[NORNIC_GID_MAX];
+    uint16_t num_pkeys;
+    uint16_t pkeys[NORNIC_PKEY_MAX];
 };
 
 /* The devices that libibverbs will have for these ports. Each port is opened once, to see its GIDs, and

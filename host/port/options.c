@@ -7,54 +7,61 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "host/port/cc.h"
 
-#define VALUE_BYTES 32
+#define VALUE_BYTES 256
 
-/* Takes `value` of an option, "" without one. False: `value` is not legal. */
-typedef bool option_taker(const char *value, struct host_port_options *out);
+/* Takes `value` of an option, "" without one. False: `value` is not legal; `why` says what is, and the taker may
+ * say it better. */
+typedef bool option_taker(const char *value, struct host_port_options *out, struct nornic_error *why);
 
 static bool take_number(const char *value, unsigned long least, unsigned long most, unsigned long *out)
 {
     char *end;
     errno = 0;
-    *out = strtoul(value, &end, 0);
+    bool is_hex = value[0] == '0' && (value[1] == 'x' || value[1] == 'X');
+    *out = strtoul(value, &end, is_hex ? 16 : 10);
     return *value >= '0' && *value <= '9' && !*end && !errno && *out >= least && *out <= most;
 }
 
-static bool take_cc(const char *value, struct host_port_options *out)
+static bool take_cc(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
-    out->cc = true;
-    return !*value;
+    return host_port_cc(value, '+', &out->cc, why) == 0;
 }
 
-static bool take_apm(const char *value, struct host_port_options *out)
+static bool take_apm(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     out->path_migration = true;
     return !*value;
 }
 
-static bool take_masked(const char *value, struct host_port_options *out)
+static bool take_masked(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     out->masked_atomics = true;
     return !*value;
 }
 
-static bool take_entropy(const char *value, struct host_port_options *out)
+static bool take_entropy(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     out->entropy = true;
     return !*value;
 }
 
-static bool take_dscp(const char *value, struct host_port_options *out)
+static bool take_dscp(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     unsigned long dscp;
     bool is_legal = take_number(value, 0, 63, &dscp);
     out->traffic_class = (uint8_t)(dscp << 2);
     return is_legal;
 }
 
-static bool take_hops(const char *value, struct host_port_options *out)
+static bool take_hops(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     unsigned long hops;
     bool is_legal = take_number(value, 1, 255, &hops);
     out->hop_limit = (uint8_t)hops;
@@ -70,13 +77,15 @@ static bool read_pkey(const char *value, uint16_t *out)
     return is_legal;
 }
 
-static bool take_pkey(const char *value, struct host_port_options *out)
+static bool take_pkey(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     return out->num_pkeys < HOST_PORT_PKEYS && read_pkey(value, &out->pkeys[out->num_pkeys++]);
 }
 
-static bool take_first_pkey(const char *value, struct host_port_options *out)
+static bool take_first_pkey(const char *value, struct host_port_options *out, struct nornic_error *why)
 {
+    (void)why;
     return read_pkey(value, &out->first_pkey);
 }
 
@@ -86,7 +95,7 @@ static const struct {
     const char *legal;
     bool is_of_iwarp; /* the kernel's TCP has it */
 } options[] = {
-    {"cc", take_cc, "no value", false},
+    {"cc", take_cc, "no value, or settings as in line-rate=25G+gain=5", false},
     {"apm", take_apm, "no value", false},
     {"masked-atomics", take_masked, "no value", false},
     {"entropy", take_entropy, "no value", false},
@@ -123,10 +132,12 @@ static int take_one(const char *port, const char *at, size_t bytes, struct host_
                 "port '%s': an iWARP device has no option %s, since the kernel's TCP carries its "
                 "packets: there are dscp=0..63 and hops=1..255",
                 port, options[i].name);
-        if (options[i].take(value, out) && bytes - name_bytes <= sizeof value)
+        struct nornic_error legal;
+        snprintf(legal.text, sizeof legal.text, "legal is %s", options[i].legal);
+        if (options[i].take(value, out, &legal) && bytes - name_bytes <= sizeof value)
             return 0;
-        return net_error_set(why, EINVAL, "port '%s': option %s has the value '%s': legal is %s", port,
-                             options[i].name, value, options[i].legal);
+        return net_error_set(why, EINVAL, "port '%s': option %s has the value '%s': %s", port,
+                             options[i].name, value, legal.text);
     }
     return net_error_set(why, EINVAL, "port '%s': no option '%.*s': there are %sdscp=0..63%s hops=1..255%s",
                          port, (int)bytes, at, is_iwarp(port) ? "" : "cc, apm, masked-atomics, entropy, ",

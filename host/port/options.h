@@ -8,13 +8,14 @@
 
 #include "net/error.h"
 #include "nornic/device.h"
+#include "roce/cc_config.h"
 
 #define HOST_PORT_PKEYS 16 /* that a name may give, beside the default one */
 
 /* The options of a device. Zero: not given. */
 struct host_port_options {
-    bool cc;             /* congestion management, with its defaults */
-    bool path_migration; /* alternate paths */
+    struct roce_cc_config cc; /* congestion management */
+    bool path_migration;      /* alternate paths */
     bool masked_atomics;
     bool entropy;          /* a UDP source port and an IPv6 flow label for each queue pair */
     uint8_t hop_limit;     /* of all packets; 0: as the address vector says */

@@ -91,6 +91,18 @@ static void show_scope(struct sockaddr *addr, unsigned ifindex)
         v6->sin6_scope_id = ifindex;
 }
 
+/* Returns the P_Key of an id, in network order. Before the peer has chosen one it is entry 0 of the table. */
+static __be16 pkey_of(const struct cma_id *id)
+{
+    struct nornic_qp_attr attr;
+    uint32_t mask;
+    uint16_t pkey = NORNIC_PKEY_DEFAULT;
+    if (nornic_cm_id_qp_attr(id->nornic, NORNIC_QPS_INIT, &attr, &mask) != 0)
+        attr.pkey_index = 0;
+    (void)nornic_dev_query_pkey(id->device->nornic, attr.pkey_index, &pkey); /* each device has entry 0 */
+    return htons(pkey);
+}
+
 void cma_show_ends(struct cma_id *id)
 {
     struct nornic_cm_endpoints ends;
@@ -107,7 +119,7 @@ void cma_show_ends(struct cma_id *id)
     const unsigned ifindex = ifindex_of(id->device, &ends.local);
     show_scope(&addr->src_addr, ifindex);
     show_scope(&addr->dst_addr, ifindex);
-    addr->addr.ibaddr.pkey = htons(NORNIC_PKEY_DEFAULT);
+    addr->addr.ibaddr.pkey = pkey_of(id);
 }
 
 /* Writes the path of an id. Ethernet has no records of paths: the values are the port's. */
@@ -121,7 +133,7 @@ void cma_show_path(struct cma_id *id)
         .hop_limit = 64,
         .reversible = 1,
         .numb_path = 1,
-        .pkey = htons(NORNIC_PKEY_DEFAULT),
+        .pkey = pkey_of(id),
         .mtu_selector = 2, /* exactly */
         .mtu = (uint8_t)port.active_mtu,
         .rate_selector = 2,
