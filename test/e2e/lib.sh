@@ -217,6 +217,18 @@ listening() {
     return 1
 }
 
+# serving NAMESPACE: waits, 10 seconds at most, until a process there listens to a service of the connection manager
+serving() {
+    listens() { ip netns exec "$1" "$nornic" stat 2>/dev/null | grep -q 'listens to [1-9]'; }
+    until_true 10 listens "$1"
+}
+
+# why_no_program NAME: nothing, or why this program of a distribution cannot run on nornic here
+why_no_program() {
+    if [[ ${BUILD:-} == *san-* ]]; then echo "a sanitizer has to be in the program itself, and this is Debian's"
+    elif ! command -v "$1" >/dev/null; then echo "there is no $1"; fi
+}
+
 # flowing NAMESPACE INTERFACE: waits, 20 seconds at most, until 200 more frames have left it
 flowing() {
     local sent_frames=(ip netns exec "$1" cat "/sys/class/net/$2/statistics/tx_packets") first now

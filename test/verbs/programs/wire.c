@@ -11,7 +11,7 @@
  *   flood MILLISECONDS                RDMA Writes of 64 KiB, eight at a time
  *   event                             the next asynchronous event of the queue pair, or none after 10 s
  *   memory                            the counter that the peer has written
- *   pkeys                             the P_Key table
+ *   pkeys                             the P_Key table, and how many packets of other P_Keys came
  *   caps                              whether path migration is offered, and the most P_Keys */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include <arpa/inet.h>
@@ -253,7 +253,9 @@ static void show_pkeys(void)
     printf("pkeys");
     for (int i = 0; ibv_query_pkey(ctx, 1, i, &pkey) == 0; i++)
         printf(" %04x", ntohs(pkey));
-    putchar('\n');
+    struct ibv_port_attr port;
+    need(!ibv_query_port(ctx, 1, &port), "ibv_query_port");
+    printf(", bad %u\n", port.bad_pkey_cntr);
 }
 
 static void show_caps(void)
