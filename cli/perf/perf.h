@@ -33,7 +33,11 @@
     E(WRITE_IMM, "write-imm", NORNIC_WR_RDMA_WRITE_WITH_IMM, NORNIC_ACCESS_REMOTE_WRITE)   \
     E(READ, "read", NORNIC_WR_RDMA_READ, NORNIC_ACCESS_REMOTE_READ)                        \
     E(FETCH_ADD, "fetch-add", NORNIC_WR_ATOMIC_FETCH_AND_ADD, NORNIC_ACCESS_REMOTE_ATOMIC) \
-    E(CMP_SWAP, "cmp-swap", NORNIC_WR_ATOMIC_CMP_AND_SWP, NORNIC_ACCESS_REMOTE_ATOMIC)
+    E(CMP_SWAP, "cmp-swap", NORNIC_WR_ATOMIC_CMP_AND_SWP, NORNIC_ACCESS_REMOTE_ATOMIC)     \
+    E(MASKED_FETCH_ADD, "masked-fetch-add", NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD,         \
+      NORNIC_ACCESS_REMOTE_ATOMIC)                                                         \
+    E(MASKED_CMP_SWAP, "masked-cmp-swap", NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP,             \
+      NORNIC_ACCESS_REMOTE_ATOMIC)
 
 enum perf_op {
 #define PERF_OP_ENUM_(id, name, opcode, access) PERF_OP_##id,
@@ -47,6 +51,13 @@ bool perf_op_parse(const char *name, enum perf_op *op);
 enum nornic_wr_opcode perf_op_opcode(enum perf_op op);
 uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pairs */
 bool perf_op_is_atomic(enum perf_op op);
+bool perf_op_is_masked(enum perf_op op); /* a masked atomic */
+
+/* Writes the operands of the atomic that follows `seq` others on its word, which was 0. Masked: of a FETCH_ADD each
+ * field has 4 bits and grows by 1, and a CMP_SWAP compares and swaps the lower half. */
+void perf_op_operands(enum perf_op op, uint64_t seq, struct nornic_send_wr *wr);
+/* Returns the word after `seq` atomics. */
+uint64_t perf_op_word(enum perf_op op, uint64_t seq);
 bool perf_op_takes_receive(enum perf_op op); /* one receive of the server a message */
 bool perf_op_is_answered(enum perf_op op);   /* with data: a READ, an atomic */
 

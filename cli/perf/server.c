@@ -168,7 +168,7 @@ static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct
         uint64_t word;
         memcpy(&word, side->qps[q].region, sizeof word);
         side->checked++;
-        return word == ops
+        return word == perf_op_word(t->op, ops)
                    ? 0
                    : net_error_set(why, EIO,
                                    "the word of queue pair %u is %" PRIu64 " after %" PRIu64 " atomics", q,

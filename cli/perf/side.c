@@ -67,6 +67,19 @@ static int check_test(const struct perf_test *t, bool is_client, struct nornic_e
     return 0;
 }
 
+/* Masked atomics are an option of a RoCE device, and one of each iWARP device. */
+static int check_device(const struct perf_side *side, struct nornic_error *why)
+{
+    struct nornic_dev_attr attr;
+    nornic_dev_query(side->node->api, &attr, sizeof attr);
+    if (!perf_op_is_masked(side->test.op) || attr.masked_atomic_cap != NORNIC_ATOMIC_NONE)
+        return 0;
+    return net_error_set(why, EOPNOTSUPP,
+                         "%s: the device of the %s has no masked atomics: give its port the option "
+                         "masked-atomics",
+                         perf_op_name(side->test.op), side->is_client ? "client" : "server");
+}
+
 static int allocate(struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
@@ -123,6 +136,8 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
                                .is_iwarp = cli_node_is_iwarp(node),
                                .timeout_ns = timeout_ns};
     int err = check_test(test, is_client, why);
+    if (!err)
+        err = check_device(side, why);
     if (err)
         return err;
     side->slots = slots_of(test, is_client);

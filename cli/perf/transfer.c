@@ -68,9 +68,8 @@ static int post_one(struct phase *phase, unsigned qp_index)
         .imm_data = (uint32_t)seq,
         .remote_addr = remote_of(side, qp_index, seq),
         .rkey = side->peer_rkey,
-        .compare_add = t->op == PERF_OP_CMP_SWAP ? seq : 1,
-        .swap = seq + 1,
     };
+    perf_op_operands(t->op, seq, &wr);
     p->posted_at_ns[seq % t->depth] = host_now_ns();
     int err = nornic_qp_post_send(p->qp, &wr, NULL);
     if (err)
@@ -87,11 +86,11 @@ static int check_answer(struct perf_side *side, unsigned qp_index, uint64_t seq)
     const uint8_t *slot = slot_of(side, &side->qps[qp_index], seq);
     side->checked++;
     if (perf_op_is_atomic(t->op)) {
-        uint64_t before;
+        uint64_t before, wanted = perf_op_word(t->op, seq);
         memcpy(&before, slot, sizeof before);
-        return before == seq ? CLI_OK
-                             : cli_negative("atomic %" PRIu64 " of queue pair %u returned %" PRIu64, seq + 1,
-                                            qp_index, before);
+        return before == wanted ? CLI_OK
+                                : cli_negative("atomic %" PRIu64 " of queue pair %u returned %" PRIu64,
+                                               seq + 1, qp_index, before);
     }
     size_t same = cli_pattern_compare(perf_key(qp_index, seq % t->depth), slot, t->size_bytes);
     return same == t->size_bytes

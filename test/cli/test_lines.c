@@ -196,7 +196,7 @@ static const struct {
     {"perf --port memory -n 5 -T 5s", "--iters and --time exclude each other"},
     {"perf --port memory -n 5 --duration 5s", "--iters and --duration exclude each other"},
     {"perf --port memory --op fetch-add -s 16", "--size 16: fetch-add works on 8 bytes"},
-    {"perf --port memory --op jump", "send, write, write-imm, read, fetch-add or cmp-swap"},
+    {"perf --port memory --op jump", "send, write, write-imm, read, fetch-add, cmp-swap, masked-fetch-add or masked-cmp-swap"},
     {"perf --port memory -L -d 2", "exclude each other: it has one operation under way"},
     {"perf --port memory -q 2 -L", "--latency and --qps exclude each other"},
     {"perf --port memory -s 2G", "--size 2G: give a size from 1 to 1073741824 bytes"},

@@ -105,7 +105,8 @@ bounce() {
     finish
     measured "$name" "j['verified_messages'] == j['iters'] and 'pmtu' not in j"
 }
-for op in "send 300" "write 16" "write-imm 16" "read 300" "fetch-add 301" "cmp-swap 301"; do
+for op in "send 300" "write 16" "write-imm 16" "read 300" "fetch-add 301" "cmp-swap 301" \
+    "masked-fetch-add 301" "masked-cmp-swap 301"; do
     perf "lo_perf_${op% *}" 127.0.0.1 $four $four "${op#* }" --op "${op% *}"
     perf "lo_perf_${op% *}_asleep" ::1 $six $six "${op#* }" --op "${op% *}" -e
 done
