@@ -16,8 +16,8 @@ veth_make 1500 && veth_paths || exit 1
 connected() {
     wire_start a b "$1"
     wire_start b a "$1"
-    order a "connect 10.80.0.1 10.80.0.2 0"
-    order b "connect 10.80.0.2 10.80.0.1 0"
+    order a "connect 10.80.0.1 10.80.0.2 0 12"
+    order b "connect 10.80.0.2 10.80.0.1 0 12"
     answer a && answer b
     expect connect a "write 1" "write success"
 }

@@ -20,8 +20,8 @@ pkeys_of() { tshark -r "$1" -Y infiniband -T fields -e infiniband.bth.p_key 2>/d
 connected() {
     wire_start a b "$1" --capture "$tmp/a.pcapng"
     wire_start b a "$3"
-    order a "connect 10.77.0.1 10.77.0.2 $2"
-    order b "connect 10.77.0.2 10.77.0.1 $4"
+    order a "connect 10.77.0.1 10.77.0.2 $2 12"
+    order b "connect 10.77.0.2 10.77.0.1 $4 12"
     answer a && answer b
 }
 # member CASE OPTION_A INDEX_A OPTION_B INDEX_B ANSWER PKEYS BAD: what becomes of a Write from a to b, the P_Keys on the

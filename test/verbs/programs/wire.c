@@ -3,7 +3,7 @@
  * is answered by one line. The two ends meet in DIRECTORY: each writes a file with its name. Scripts of
  * test/e2e give the orders and look at the wire:
  *
- *   connect LOCAL REMOTE PKEY_INDEX   addresses of the primary path, LOCAL one of the device
+ *   connect LOCAL REMOTE PKEY_INDEX TIMEOUT   addresses of the primary path, LOCAL one of the device
  *   load LOCAL REMOTE PKEY_INDEX      loads an alternate path, with path_mig_state REARM
  *   set STATE                         sets path_mig_state: 0 migrated, 1 rearm, 2 armed
  *   path                              path_mig_state and the address of the peer
@@ -123,7 +123,7 @@ static void meet(const char *self, const char *other)
     need(file && fread(&peer, sizeof peer, 1, file) == 1 && fclose(file) == 0, "the peer's file");
 }
 
-static int modify_to_rts(struct ibv_ah_attr path, unsigned pkey_index)
+static int modify_to_rts(struct ibv_ah_attr path, unsigned pkey_index, unsigned timeout)
 {
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
                                .port_num = 1,
@@ -137,7 +137,7 @@ static int modify_to_rts(struct ibv_ah_attr path, unsigned pkey_index)
                               .min_rnr_timer = 12,
                               .ah_attr = path};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-                              .timeout = 12,
+                              .timeout = (uint8_t)timeout,
                               .retry_cnt = 3,
                               .rnr_retry = 3,
                               .sq_psn = 0x123456,
@@ -275,10 +275,10 @@ static void set_state(unsigned state)
 static void obey(char **argv, const char *line)
 {
     char local[64], remote[64];
-    unsigned number;
-    if (sscanf(line, "connect %63s %63s %u", local, remote, &number) == 3) {
+    unsigned number, timeout;
+    if (sscanf(line, "connect %63s %63s %u %u", local, remote, &number, &timeout) == 4) {
         meet(argv[2], argv[3]);
-        answer("connect", modify_to_rts(path_of(local, remote), number));
+        answer("connect", modify_to_rts(path_of(local, remote), number, timeout));
     } else if (sscanf(line, "load %63s %63s %u", local, remote, &number) == 3)
         load(local, remote, number);
     else if (sscanf(line, "set %u", &number) == 1)
