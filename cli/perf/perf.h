@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic perf: how fast one operation goes. What the files of cli/perf/ share.
+/* nornic perf: the speed of one operation. Declarations that the files of cli/perf/ share.
  *
  * Control exchange on TCP: one JSON object a line, each with "nornic_perf": 1.
  *   client: the test, its GID and its queue pairs     server: its GID, queue pairs, address and rkey
@@ -36,8 +36,7 @@
     E(CMP_SWAP, "cmp-swap", NORNIC_WR_ATOMIC_CMP_AND_SWP, NORNIC_ACCESS_REMOTE_ATOMIC)     \
     E(MASKED_FETCH_ADD, "masked-fetch-add", NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD,         \
       NORNIC_ACCESS_REMOTE_ATOMIC)                                                         \
-    E(MASKED_CMP_SWAP, "masked-cmp-swap", NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP,             \
-      NORNIC_ACCESS_REMOTE_ATOMIC)
+    E(MASKED_CMP_SWAP, "masked-cmp-swap", NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP, NORNIC_ACCESS_REMOTE_ATOMIC)
 
 enum perf_op {
 #define PERF_OP_ENUM_(id, name, opcode, access) PERF_OP_##id,
@@ -53,8 +52,8 @@ uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pa
 bool perf_op_is_atomic(enum perf_op op);
 bool perf_op_is_masked(enum perf_op op); /* a masked atomic */
 
-/* Writes the operands of the atomic that follows `seq` others on its word, which was 0. Masked: of a FETCH_ADD each
- * field has 4 bits and grows by 1, and a CMP_SWAP compares and swaps the lower half. */
+/* Writes the operands of the atomic that follows `seq` others on its word, which was 0. Masked: of a FETCH_ADD
+ * each field has 4 bits and grows by 1, and a CMP_SWAP compares and swaps the lower half. */
 void perf_op_operands(enum perf_op op, uint64_t seq, struct nornic_send_wr *wr);
 /* Returns the word after `seq` atomics. */
 uint64_t perf_op_word(enum perf_op op, uint64_t seq);
@@ -63,7 +62,7 @@ bool perf_op_is_answered(enum perf_op op);   /* with data: a READ, an atomic */
 
 struct cli_command;
 
-/* What both sides must agree on. */
+/* The test, on which both sides must agree. */
 struct perf_test {
     enum perf_op op;
     uint32_t size_bytes;
@@ -86,7 +85,7 @@ struct perf_options {
     bool json;
 };
 
-/* The command, whose settings are a struct perf_options: options.c. */
+/* The command; its settings are a struct perf_options: options.c. */
 extern const struct cli_command perf_command;
 
 /* Runs it: roles.c. The exit status. */
@@ -126,7 +125,7 @@ struct perf_side {
     uint64_t checked; /* messages compared */
 };
 
-/* 0, or -errno with a sentence: the test asks for what this side cannot do. */
+/* 0, or -errno with a sentence: the test asks for more than this side can do. */
 int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
                    bool is_client, uint64_t timeout_ns, struct nornic_error *why);
 void perf_side_close(struct perf_side *side);
@@ -147,10 +146,10 @@ uint64_t perf_slot_bytes(const struct perf_test *test);
 /* The pattern (cli/node/pattern.h) of message `seq` of a queue pair, and of a server's slot that is read. */
 uint64_t perf_key(unsigned qp_index, uint64_t seq);
 
-/* --- credits for messages over iWARP: credit.c; where none are needed all are without effect --- */
+/* --- credits for messages over iWARP: credit.c; without effect over other transports --- */
 
 #define PERF_CREDITS   8u           /* at the most under way on a queue pair, with some to spare */
-#define PERF_WR_CREDIT (1ull << 32) /* wr_id of what carries one, with the number of the queue pair */
+#define PERF_WR_CREDIT (1ull << 32) /* wr_id of a message that carries one, with the number of the queue pair */
 
 /* When `receives` is known. */
 void perf_credit_init(struct perf_side *side);
@@ -166,7 +165,7 @@ int perf_credit_give(const struct perf_side *side, uint32_t qp_index, struct nor
 /* --- control exchange: control.c. 0 or -errno with a sentence in `why` --- */
 
 int perf_control_send_test(int fd, const struct perf_side *side, struct nornic_error *why);
-/* What the client wants; its queue pairs go to `peers` (PERF_MAX_QPS of them), its GID to `gid`. */
+/* Reads the test of the client; its queue pairs go to `peers` (PERF_MAX_QPS of them), its GID to `gid`. */
 struct perf_peer {
     uint32_t qpn, psn;
 };
@@ -198,7 +197,7 @@ int perf_client(const struct perf_options *options, struct cli_node *node, int f
 /* The transfer itself: transfer.c. */
 int perf_transfer(struct perf_side *side, const struct perf_options *options, struct perf_result *result);
 
-/* The server's part. `quiet`: it is the helper of a client in this process, which says what went wrong. */
+/* The server's part. `quiet`: it is the helper of a client in this process, which reports failures. */
 int perf_server(const struct perf_options *options, struct cli_node *node, int fd, bool quiet);
 
 void perf_report(const struct perf_options *options, const struct cli_node *node,

@@ -34,10 +34,10 @@ static uint32_t receives_of(const struct perf_test *test)
     return perf_op_takes_receive(test->op) ? max_u32(test->depth * RECEIVES_PER_DEPTH, MIN_RECEIVES) : 1;
 }
 
-/* Sent messages are compared where they arrive, before the receive is posted again, so each receive needs a
- * slot of its own. Everything else lands in as many slots as operations are under way. Where nobody compares,
- * messages share what SHARED_BYTES hold, as with other programs of this kind: it is not to be measured how
- * fast memory is. What a peer writes to is laid out in any case as if they did not. */
+/* Sent messages are compared at their arrival, before the receive is posted again, so each receive needs a
+ * slot of its own. Everything else lands in as many slots as operations are under way. Without a comparison,
+ * messages share SHARED_BYTES, as with other programs of this kind: the speed of memory is not to be
+ * measured. Memory that a peer writes to is laid out in any case as if they did not. */
 static uint32_t slots_of(const struct perf_test *test, bool is_client)
 {
     bool is_send = test->op == PERF_OP_SEND;

@@ -85,7 +85,7 @@ static void directory(struct writer *to, const char *name)
     }
 }
 
-/* A file below the base, whose directory is made where it is missing: a line. */
+/* Writes a file of one line below the base, and makes its directory. */
 __attribute__((format(printf, 3, 4))) static void file(struct writer *to, const char *name,
                                                        const char *format, ...)
 {

@@ -210,7 +210,7 @@ _nornic() {
     "sniff --time" | "sniff -T") ;;
     "sniff --rotate-size") ;;
     "sniff --rotate-count") ;;
-    "perf --op") _nornic_words 'send write write-imm read fetch-add cmp-swap' ;;
+    "perf --op") _nornic_words 'send write write-imm read fetch-add cmp-swap masked-fetch-add masked-cmp-swap' ;;
     "perf --size" | "perf -s") ;;
     "perf --iters" | "perf -n") ;;
     "perf --time" | "perf -T") ;;

@@ -323,7 +323,7 @@ complete -c nornic -n '__fish_seen_subcommand_from verify' -l strict -d 'also na
 complete -c nornic -n '__fish_seen_subcommand_from verify' -l json -s j -d 'one line of JSON a file'
 complete -c nornic -n '__fish_seen_subcommand_from verify' -l no-sandbox -d 'keep all rights while bytes of strangers are read'
 complete -c nornic -n '__fish_seen_subcommand_from verify' -l help -s h -d 'this text'
-complete -c nornic -n '__fish_seen_subcommand_from perf' -l op -x -a 'send write write-imm read fetch-add cmp-swap' -d 'what is measured'
+complete -c nornic -n '__fish_seen_subcommand_from perf' -l op -x -a 'send write write-imm read fetch-add cmp-swap masked-fetch-add masked-cmp-swap' -d 'what is measured'
 complete -c nornic -n '__fish_seen_subcommand_from perf' -l size -s s -x -d 'of a message'
 complete -c nornic -n '__fish_seen_subcommand_from perf' -l iters -s n -x -d 'operations in all'
 complete -c nornic -n '__fish_seen_subcommand_from perf' -l time -s T -x -d 'how long to post more'

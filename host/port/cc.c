@@ -70,8 +70,8 @@ static bool read_value(const struct setting *s, const char *text, size_t bytes, 
         return false;
     snprintf(copy, sizeof copy, "%.*s", (int)bytes, text);
     bool is_hex = copy[0] == '0' && (copy[1] == 'x' || copy[1] == 'X');
-    double number = kinds[s->kind].has_fraction ? strtod(copy, &end)
-                                                : (double)strtoull(copy, &end, is_hex ? 16 : 10);
+    double number =
+        kinds[s->kind].has_fraction ? strtod(copy, &end) : (double)strtoull(copy, &end, is_hex ? 16 : 10);
     for (const struct unit *unit = kinds[s->kind].units; unit->name; unit++) {
         if (strcasecmp(unit->name, end) != 0)
             continue;
@@ -141,7 +141,8 @@ int host_port_cc(const char *text, char separator, struct roce_cc_config *out, s
     }
     uint32_t interval_ns = c.cnp_interval_ns ? c.cnp_interval_ns : 50000;
     if ((c.alpha_period_ns ? c.alpha_period_ns : 55000) <= interval_ns)
-        return net_error_set(why, EINVAL, "the alpha-period (55us) must be longer than the cnp-interval (50us)");
+        return net_error_set(why, EINVAL,
+                             "the alpha-period (55us) must be longer than the cnp-interval (50us)");
     *out = c;
     return 0;
 }

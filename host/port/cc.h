@@ -6,8 +6,8 @@
 #include "net/error.h"
 #include "roce/cc_config.h"
 
-/* Reads settings NAME=VALUE with `separator` between them, or none, and switches congestion management on. The
- * names are those of docs/congestion.md. 0, or -EINVAL with a sentence that begins with the setting. */
+/* Reads settings NAME=VALUE with `separator` between them, or none, and switches congestion management on.
+ * The names are those of docs/congestion.md. 0, or -EINVAL with a sentence that begins with the setting. */
 int host_port_cc(const char *text, char separator, struct roce_cc_config *out, struct nornic_error *why);
 
 #endif

@@ -11,8 +11,8 @@
 
 #define VALUE_BYTES 256
 
-/* Takes `value` of an option, "" without one. False: `value` is not legal; `why` says what is, and the taker may
- * say it better. */
+/* Takes `value` of an option, "" without one. False: `value` is not legal. `why` has the legal values, and the
+ * taker may write a better sentence. */
 typedef bool option_taker(const char *value, struct host_port_options *out, struct nornic_error *why);
 
 static bool take_number(const char *value, unsigned long least, unsigned long most, unsigned long *out)
@@ -141,7 +141,8 @@ static int take_one(const char *port, const char *at, size_t bytes, struct host_
     }
     return net_error_set(why, EINVAL, "port '%s': no option '%.*s': there are %sdscp=0..63%s hops=1..255%s",
                          port, (int)bytes, at, is_iwarp(port) ? "" : "cc, apm, masked-atomics, entropy, ",
-                         is_iwarp(port) ? " and" : ",", is_iwarp(port) ? "" : ", pkey=0x8001 and pkey0=0x8001");
+                         is_iwarp(port) ? " and" : ",",
+                         is_iwarp(port) ? "" : ", pkey=0x8001 and pkey0=0x8001");
 }
 
 int host_port_options(const char *port, struct host_port_options *out, struct nornic_error *why)

@@ -74,6 +74,15 @@ static void fill_defaults(struct roce_dev_config *c)
         c->parse_flags |= ROCE_PARSE_V1;
 }
 
+/* Writes the table of the config, which is borrowed, or the default one. */
+static void fill_pkeys(struct roce_dev *dev)
+{
+    dev->pkeys[0] = NORNIC_PKEY_DEFAULT; /* ROCE-VB-6 */
+    if (dev->config.pkeys)
+        memcpy(dev->pkeys, dev->config.pkeys, sizeof *dev->pkeys * dev->config.num_pkeys);
+    dev->config.pkeys = NULL;
+}
+
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
 {
     struct roce_cc_config cc = config->cc;
@@ -118,10 +127,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
         dev->free_slots[i].slot = i;
     dev->free_count = dev->config.max_qp;
     rdma_domain_on_event(dev->domain, roce_dev_on_event, dev);
-    dev->pkeys[0] = NORNIC_PKEY_DEFAULT; /* ROCE-VB-6 */
-    if (config->pkeys)
-        memcpy(dev->pkeys, config->pkeys, sizeof *dev->pkeys * config->num_pkeys);
-    dev->config.pkeys = NULL;
+    fill_pkeys(dev);
     *out = dev;
     return 0;
 }

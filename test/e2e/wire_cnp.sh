@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Congestion management of programs at a bottleneck, a switch whose queue marks packets (bottleneck.py). They lead to
-# CNPs, which slow the sender; without the bottleneck it is fast again. Programs over libibverbs, rsockets, SMC-R. Lines:
-# "ok NAME", "not ok NAME: why", "skip NAME: why".
+# CNPs, which slow the sender; without the bottleneck it is fast again. Programs over libibverbs, rsockets, SMC-R.
+# Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 # machine: SMC-R keeps sockets in /run/nornic
 # covers: ROCE-HDR-12, ROCE-CC-1, ROCE-CC-2, ROCE-CC-3, ROCE-CC-4, ROCE-CC-5, ROCE-CC-6, ROCE-CC-24
 . "$(dirname "$0")/lib.sh"
@@ -74,7 +74,8 @@ verbs() {
     [[ $answer == "flood success"* ]] || notok "${1}_program" "$answer"
     wire_end
     judge "$1" "$4" "$fast" "$wide_at"
-    if grep -q "rp_cnp_handled [1-9]" "$tmp/a.err" && grep -q "np_ecn_marked [1-9].*np_cnp_sent [1-9]" "$tmp/b.err"; then
+    if grep -q "rp_cnp_handled [1-9]" "$tmp/a.err" &&
+        grep -q "np_ecn_marked [1-9].*np_cnp_sent [1-9]" "$tmp/b.err"; then
         ok "${1}_counted"
     else notok "${1}_counted" "$(cat "$tmp/a.err" "$tmp/b.err")"; fi
 }

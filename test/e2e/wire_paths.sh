@@ -74,7 +74,7 @@ expect migrated_there b path "path MIGRATED 10.81.0.1 pkey_index 1 *"
 expect nothing_is_lost b memory "memory 6"
 capture_end 5
 [ -z "${KEEP:-}" ] || cp "$tmp/wire.pcap" "$KEEP"
-# before: MigReq 0 since both ends have loaded a path; after: MigReq 1, the addresses and the P_Key of the alternate path
+# before: MigReq 0 since both ends have loaded a path; after: MigReq 1, addresses and P_Key of the alternate path
 wanted="10.80.0.1,10,0,65535 10.80.0.2,17,0,65535 10.80.0.1,10,0,65535 10.80.0.2,17,0,65535"
 wanted+=" 10.81.0.1,10,1,32769 10.81.0.2,17,1,32769 10.81.0.1,10,1,32769 10.81.0.2,17,1,32769"
 wanted+=" 10.81.0.1,10,1,32769 10.81.0.2,17,1,32769"

@@ -52,8 +52,8 @@ member ROCE_HDR_5_a_limited_and_a_full_member ,pkey=0x0001 1 ,pkey=0x8001 1 succ
 member ROCE_HDR_5_two_limited_members ,pkey=0x0001 1 ,pkey=0x0001 1 "$none" 1 1
 member pkey0_of_a_program_that_chooses_none ,pkey0=0x8001 0 ,pkey0=0x8001 0 success 32769 0
 
-# bears NAME WAIT SERVER... :: CLIENT...: all packets between the two have the P_Key 0x8001 of the option pkey0. WAIT: the
-# TCP port that the server listens on, `cm` for a service of the connection manager
+# bears NAME WAIT SERVER... :: CLIENT...: all packets between the two have the P_Key 0x8001 of the option pkey0. WAIT:
+# the TCP port that the server listens on, `cm` for a service of the connection manager
 bears() {
     local name=$1 wait=$2 found server_command=()
     shift 2

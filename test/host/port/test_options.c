@@ -25,7 +25,8 @@ Test(port_options, each_is_read)
     cr_assert_eq(host_port_options("udp:eth0,pkey0=0x8003", &o, NULL), 0);
     cr_expect_eq(o.first_pkey, 0x8003);
     cr_expect_eq(host_port_name_bytes("udp:eth0,cc"), 8);
-    cr_assert_eq(host_port_options("udp:eth0,cc=line-rate=2.5G+cnp-interval=4us+dscp=46,dscp=26", &o, NULL), 0);
+    cr_assert_eq(host_port_options("udp:eth0,cc=line-rate=2.5G+cnp-interval=4us+dscp=46,dscp=26", &o, NULL),
+                 0);
     cr_expect(o.cc.on && o.cc.line_rate_bps == UINT64_C(2500000000));
     cr_expect(o.cc.cnp_interval_ns == 4000 && o.cc.cnp_dscp == 46 && o.traffic_class == 0x68);
     cr_assert_eq(host_port_options("iwarp:eth0,dscp=10,hops=3", &o, NULL), 0);
