@@ -72,8 +72,8 @@ struct roce_dev_config {
     uint32_t num_qpns;  /* QPNs from the first on, of which each is drawn; at least max_qp. Default 0: max_qp,
                              and they count up */
     uint16_t num_pkeys; /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 (ROCE-LIM-4) */
-    /* The table at the start: num_pkeys entries, each 0 or valid; borrowed for the call. Default NULL: entry 0
-     * is 0xffff (ROCE-VB-6), the others are invalid until set. */
+    /* The table at the start: num_pkeys entries, each 0 or valid; borrowed for the call. Default NULL: entry
+     * 0 is 0xffff (ROCE-VB-6), the others are invalid until set. */
     const uint16_t *pkeys;
     uint8_t hop_limit;     /* of all packets; default 0: that of the address vector */
     uint8_t traffic_class; /* of packets with an address vector of 0; default 0 */

@@ -38,7 +38,7 @@ const struct cli_option cli_node_rows[] = {
      "udp:ADDR or udp:IFACE (no privilege needed), xdp:IFACE (or xdp:IFACE:native, xdp:IFACE:generic), "
      "packet:IFACE or memory; iwarp:ADDR or iwarp:IFACE speaks iWARP over TCP; nornic ports lists "
      "them; behind it "
-     "options of the device: ,cc,dscp=26,hops=9,pkey=0x8001,pkey0=0x8001,apm,masked-atomics,entropy (xdp "
+     "options of the device: ,cc,dscp=26,hops=9,pkey=0x8001,apm,masked-atomics,entropy or ,pkey0=0x8001 (xdp "
      "on the way to the peer where that can be, else udp)",
      AT(port), .kind = CLI_PORT},
     {"gid-idx", 'g', "INDEX", "GID to use, by its index (that of the address HOST is reached from)",

@@ -52,8 +52,8 @@ uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pa
 bool perf_op_is_atomic(enum perf_op op);
 bool perf_op_is_masked(enum perf_op op); /* a masked atomic */
 
-/* Writes the operands of the atomic that follows `seq` others on its word, which was 0. Masked: of a FETCH_ADD
- * each field has 4 bits and grows by 1, and a CMP_SWAP compares and swaps the lower half. */
+/* Writes the operands of the atomic that follows `seq` others on its word, which was 0. Masked: of a
+ * FETCH_ADD each field has 4 bits and grows by 1, and a CMP_SWAP compares and swaps the lower half. */
 void perf_op_operands(enum perf_op op, uint64_t seq, struct nornic_send_wr *wr);
 /* Returns the word after `seq` atomics. */
 uint64_t perf_op_word(enum perf_op op, uint64_t seq);
@@ -149,7 +149,7 @@ uint64_t perf_key(unsigned qp_index, uint64_t seq);
 /* --- credits for messages over iWARP: credit.c; without effect over other transports --- */
 
 #define PERF_CREDITS   8u           /* at the most under way on a queue pair, with some to spare */
-#define PERF_WR_CREDIT (1ull << 32) /* wr_id of a message that carries one, with the number of the queue pair */
+#define PERF_WR_CREDIT (1ull << 32) /* wr_id of a message of credits, with its queue pair */
 
 /* When `receives` is known. */
 void perf_credit_init(struct perf_side *side);

@@ -212,8 +212,8 @@ static const struct cli_option rows[] = {
     {"port", 0, "PORT",
      "the ports of its devices, separated by commas: udp:ADDR or udp:IFACE (no privilege needed), "
      "packet:IFACE, xdp:IFACE; behind each options of the device: "
-     ",cc,dscp=26,hops=9,pkey=0x8001,pkey0=0x8001,apm,masked-atomics,entropy (udp of the default route's "
-     "interface)",
+     ",cc,dscp=26,hops=9,pkey=0x8001,apm,masked-atomics,entropy or ,pkey0=0x8001 "
+     "(udp of the default route's interface)",
      AT(port), .kind = CLI_PORT},
     {"capture", 0, "FILE",
      "write what crosses them to FILE, as pcapng; %p in the name is the number of the process", AT(capture),

@@ -11,8 +11,8 @@
 
 #define VALUE_BYTES 256
 
-/* Takes `value` of an option, "" without one. False: `value` is not legal. `why` has the legal values, and the
- * taker may write a better sentence. */
+/* Takes `value` of an option, "" without one. False: `value` is not legal. `why` has the legal values, and
+ * the taker may write a better sentence. */
 typedef bool option_taker(const char *value, struct host_port_options *out, struct nornic_error *why);
 
 static bool take_number(const char *value, unsigned long least, unsigned long most, unsigned long *out)

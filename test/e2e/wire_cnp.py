@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """wire_cnp.py CAPTURE SENDER RECEIVER DSCP [FAST WIDE]: judges congestion management by a capture at the sender.
-CNPs have this DSCP. FAST and WIDE are moments in seconds of the epoch: the way was narrow between them. Prints a line of faults,
-or "good" with the figures."""
+CNPs have this DSCP. FAST and WIDE are moments in seconds of the epoch: the way was narrow between them. Prints a
+line of faults, or "good" with the figures."""
 import subprocess, sys
 
 FIELDS = ['frame.time_epoch', 'ip.src', 'ipv6.src', 'ip.dst', 'ipv6.dst', 'ip.dsfield.ecn', 'ipv6.tclass.ecn',
