@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* wire DIRECTORY SELF PEER: a reliable connection that follows orders. Each line of standard input is an
- * order, and is answered by a line. The two ends meet in DIRECTORY: each writes a file with its name. Scripts of
- * test/e2e give the orders and look at the wire:
+ * order, and is answered by a line. The two ends meet in DIRECTORY: each writes a file with its name. Scripts
+ * of test/e2e give the orders and look at the wire:
  *
  *   connect LOCAL REMOTE PKEY_INDEX TIMEOUT   addresses of the primary path, LOCAL one of the device
  *   load LOCAL REMOTE PKEY_INDEX      loads an alternate path, with path_mig_state REARM
