@@ -46,7 +46,7 @@ const char *nornic_event_name(enum nornic_event_type type);
  * address says. */
 enum nornic_gid_type { NORNIC_GID_V2, NORNIC_GID_V1 };
 
-#define NORNIC_GID_MAX 64 /* entries of a GID table: ROCE-LIM-4 */
+#define NORNIC_GID_MAX 255 /* entries of a GID table: ROCE-LIM-4 */
 
 /* One entry of the GID table. */
 struct nornic_gid {

@@ -45,7 +45,7 @@ static int sgid_of(const struct roce_dev *dev, const struct l3 *l3, enum nornic_
 {
     if (!nornic_addr_is_multicast(&l3->dst))
         return roce_gid_find(&dev->gids, &l3->dst, type, vlan_id);
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+    for (unsigned i = 0; i < dev->gids.end; i++) {
         const struct nornic_gid *e = roce_gid_get(&dev->gids, i);
         if (e && e->type == type && e->vlan_id == vlan_id &&
             nornic_addr_is_v4(&e->addr) == nornic_addr_is_v4(&l3->dst))

@@ -4,31 +4,38 @@
 
 #include <errno.h>
 
+#include "base/base.h"
 #include "roce/dev/inner.h"
-
-#define VLAN_ID_MAX 4094 /* IEEE 802.1Q: 4095 is reserved */
 
 int roce_gid_add(struct roce_gid_table *table, const struct nornic_gid *gid)
 {
-    if (nornic_addr_is_zero(&gid->addr) || gid->vlan_id > VLAN_ID_MAX ||
+    unsigned index = 0;
+    if (nornic_addr_is_zero(&gid->addr) || gid->vlan_id >= ROCE_GID_VLANS ||
         (gid->type != NORNIC_GID_V2 && gid->type != NORNIC_GID_V1))
         return -EINVAL;
     if (roce_gid_find(table, &gid->addr, gid->type, gid->vlan_id) >= 0)
         return -EEXIST;
-    for (int i = 0; i < NORNIC_GID_MAX; i++) {
-        if (!nornic_addr_is_zero(&table->entries[i].addr))
-            continue;
-        table->entries[i] = *gid;
-        return i;
-    }
-    return -ENOSPC;
+    while (roce_gid_get(table, index))
+        index++;
+    if (index == NORNIC_GID_MAX)
+        return -ENOSPC;
+    table->entries[index] = *gid;
+    table->end = max_u32(table->end, index + 1);
+    table->on_vlan[gid->vlan_id]++;
+    net_addr_index_add(&table->by_addr, &gid->addr, index);
+    return (int)index;
 }
 
 int roce_gid_remove(struct roce_gid_table *table, unsigned index)
 {
-    if (!roce_gid_get(table, index))
+    const struct nornic_gid *gone = roce_gid_get(table, index);
+    if (!gone)
         return -ENOENT;
+    table->on_vlan[gone->vlan_id]--;
+    net_addr_index_remove(&table->by_addr, &gone->addr, index);
     table->entries[index] = (struct nornic_gid){.vlan_id = 0};
+    while (table->end > 0 && !roce_gid_get(table, table->end - 1))
+        table->end--;
     return 0;
 }
 
@@ -42,11 +49,12 @@ const struct nornic_gid *roce_gid_get(const struct roce_gid_table *table, unsign
 int roce_gid_search(const struct roce_gid_table *table, const struct nornic_addr *addr,
                     const enum nornic_gid_type *type, const uint16_t *vlan_id)
 {
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
-        const struct nornic_gid *e = roce_gid_get(table, i);
-        if (e && (!type || e->type == *type) && (!vlan_id || e->vlan_id == *vlan_id) &&
+    for (int i = net_addr_index_first(&table->by_addr, addr); i >= 0;
+         i = net_addr_index_next(&table->by_addr, i)) {
+        const struct nornic_gid *e = &table->entries[i];
+        if ((!type || e->type == *type) && (!vlan_id || e->vlan_id == *vlan_id) &&
             nornic_addr_equal(&e->addr, addr))
-            return (int)i;
+            return i;
     }
     return -ENOENT;
 }

@@ -249,7 +249,7 @@ int roce_dev_gid_find(const struct roce_dev *dev, const struct nornic_addr *addr
 
 static bool share_an_address(const struct roce_dev *a, const struct roce_dev *b)
 {
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+    for (unsigned i = 0; i < a->gids.end; i++) {
         const struct nornic_gid *e = roce_gid_get(&a->gids, i);
         if (e && roce_dev_owns(b, &e->addr))
             return true;

@@ -15,10 +15,7 @@
 static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
 {
     uint16_t vid = roce_pkt_vlan_id(pkt);
-    for (unsigned i = 0; vid && i < NORNIC_GID_MAX; i++)
-        if (roce_gid_get(&dev->gids, i) && dev->gids.entries[i].vlan_id == vid)
-            return true;
-    return !vid;
+    return vid == 0 || roce_gid_has_vlan(&dev->gids, vid);
 }
 
 static bool state_takes(const struct roce_qp *qp, bool response)

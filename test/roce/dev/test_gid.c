@@ -56,12 +56,63 @@ Test(gid, an_address_is_once_on_each_vlan)
     cr_assert_eq(add(1, 0), 0);
 }
 
-Test(gid, ROCE_LIM_4_holds_64_entries)
+Test(gid, ROCE_LIM_4_holds_255_entries)
 {
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 255; i++)
         cr_assert_eq(add((uint8_t)(i + 1), 0), i);
-    cr_assert_eq(add(65, 0), -ENOSPC);
+    cr_assert_eq(add(1, 7), -ENOSPC);
     cr_assert_eq(add(1, 0), -EEXIST);
+    for (int i = 0; i < 255; i++) {
+        struct nornic_addr gid = v4((uint8_t)(i + 1));
+        cr_assert_eq(roce_gid_find(&table, &gid, NORNIC_GID_V2, 0), i);
+    }
+}
+
+/* Addresses of which many meet in one bucket of the index come and go. */
+Test(gid, each_entry_is_found_while_others_come_and_go)
+{
+    for (unsigned round = 0; round < 4; round++) {
+        for (unsigned last = 1; last <= 255; last++)
+            (void)add((uint8_t)last, 0);
+        for (unsigned last = 1 + round; last <= 255; last += 3) {
+            struct nornic_addr gid = v4((uint8_t)last);
+            cr_assert_eq(roce_gid_remove(&table, (unsigned)roce_gid_find(&table, &gid, NORNIC_GID_V2, 0)), 0);
+        }
+        for (unsigned last = 1; last <= 255; last++) {
+            struct nornic_addr gid = v4((uint8_t)last);
+            int index = roce_gid_find(&table, &gid, NORNIC_GID_V2, 0);
+            bool is_gone = last > round && (last - 1 - round) % 3 == 0;
+            cr_assert_eq(index < 0, is_gone, "round %u, 10.0.0.%u", round, last);
+            cr_assert(is_gone || nornic_addr_equal(&table.entries[index].addr, &gid));
+        }
+    }
+}
+
+Test(gid, the_lowest_entry_of_an_address_is_found)
+{
+    struct nornic_addr gid = v4(1);
+    cr_assert_eq(add(1, 5), 0);
+    cr_assert_eq(add(1, 6), 1);
+    cr_assert_eq(add(1, 7), 2);
+    cr_assert_eq(roce_gid_search(&table, &gid, NULL, NULL), 0);
+    cr_assert_eq(roce_gid_remove(&table, 0), 0);
+    cr_assert_eq(roce_gid_search(&table, &gid, NULL, NULL), 1);
+    cr_assert_eq(add(1, 8), 0);
+    cr_assert_eq(roce_gid_search(&table, &gid, NULL, NULL), 0);
+}
+
+Test(gid, a_vlan_is_known_while_an_entry_is_on_it)
+{
+    cr_assert_eq(add(1, 4094), 0);
+    cr_assert_eq(add(2, 4094), 1);
+    cr_expect(roce_gid_has_vlan(&table, 4094));
+    cr_expect_not(roce_gid_has_vlan(&table, 4093));
+    cr_expect_not(roce_gid_has_vlan(&table, 4095));
+    cr_assert_eq(roce_gid_remove(&table, 0), 0);
+    cr_expect(roce_gid_has_vlan(&table, 4094));
+    cr_assert_eq(roce_gid_remove(&table, 1), 0);
+    cr_expect_not(roce_gid_has_vlan(&table, 4094));
+    cr_expect_eq(table.end, 0);
 }
 
 Test(gid, what_is_no_entry_is_refused)
@@ -71,8 +122,8 @@ Test(gid, what_is_no_entry_is_refused)
     cr_assert_eq(add(1, 4095), -EINVAL);
     cr_assert_eq(add(1, 4094), 0);
     cr_assert_eq(roce_gid_remove(&table, 1), -ENOENT);
-    cr_assert_eq(roce_gid_remove(&table, 64), -ENOENT);
-    cr_assert_null(roce_gid_get(&table, 64));
+    cr_assert_eq(roce_gid_remove(&table, NORNIC_GID_MAX), -ENOENT);
+    cr_assert_null(roce_gid_get(&table, NORNIC_GID_MAX));
     cr_assert_null(roce_gid_get(&table, UINT32_MAX));
     cr_assert_eq(roce_gid_find(&table, &zero, NORNIC_GID_V2, 0), -ENOENT, "a hole is not the zero address");
 }

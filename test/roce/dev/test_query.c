@@ -105,7 +105,7 @@ Test(query, CA17_31_what_a_port_has_and_has_not)
     cr_assert(a.is_up);
     cr_assert(a.roce_v2_supported);
     cr_assert_not(a.roce_v1_supported);
-    cr_assert_eq(a.gid_table_size, 64);
+    cr_assert_eq(a.gid_table_size, 255);
     cr_assert_eq(a.pkey_table_size, 1);
     cr_assert_eq(a.max_msg_bytes, 1u << 31);
     cr_assert_eq(a.max_mtu, NORNIC_MTU_4096);
