@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Internal to net/udp/: the port, and its sending half. */
+/* Internal to net/udp/: the port, its addresses, and its sending half. */
 #ifndef NORNIC_NET_UDP_INNER_H
 #define NORNIC_NET_UDP_INNER_H
 
+#include "net/addr_index.h"
 #include "net/port/backoff.h"
 #include "net/port.h"
 #include "net/share/share.h"
@@ -13,11 +14,15 @@
 #include "net/udp/trouble.h"
 #include "net/udp/usual.h"
 
-#define NET_UDP_LISTENERS_MAX   128 /* addresses, of which a GID table has 64, and groups */
+#define NET_UDP_LISTENERS_MAX   384 /* addresses, of which a GID table has 255, and groups */
 #define NET_UDP_RX_MESSAGES     16  /* of one call; they hold a megabyte at the most */
 #define NET_UDP_TRAIN_BYTES     (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define NET_UDP_TRAIN_PKTS      64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define NET_UDP_TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
+
+/* The port's epoll events: the index of a listener, or one of these. */
+#define NET_UDP_READY_SHARE  (UINT64_C(1) << 32) /* a descriptor of net/share/share.h */
+#define NET_UDP_READY_SENDER (UINT64_C(2) << 32) /* ICMP told a sender something; with its descriptor */
 
 struct net_udp_senders; /* net/udp/senders.h */
 
@@ -56,6 +61,7 @@ struct net_udp_port {
     int epoll_fd;
     struct net_udp_listener listeners[NET_UDP_LISTENERS_MAX];
     unsigned listener_count;
+    struct net_addr_index by_addr; /* of `listeners` */
     uint64_t look_at_ns;
     uint64_t now_ns;          /* of the last round */
     struct net_udp_gate gate; /* in front of all sockets */
@@ -64,6 +70,7 @@ struct net_udp_port {
     uint64_t count_at_ns;  /* when to look at what was dropped */
     uint64_t basis_at_ns;  /* the same, of the whole namespace, though no socket of ours has dropped any */
     unsigned busiest;      /* listener that messages came to last */
+    unsigned surveys;      /* of the others, so far */
     uint64_t survey_at_ns; /* when all of them are looked at next, unless something comes to that one */
 
     uint8_t *rx_buffers, *tx_buffers;
@@ -92,11 +99,25 @@ static inline struct net_udp_port *net_udp_port_of(struct net_port *base)
 
 static inline struct net_udp_listener *net_udp_find(struct net_udp_port *port, const struct nornic_addr *addr)
 {
-    for (unsigned i = 0; i < port->listener_count; i++)
+    for (int i = net_addr_index_first(&port->by_addr, addr); i >= 0;
+         i = net_addr_index_next(&port->by_addr, i))
         if (nornic_addr_equal(&port->listeners[i].addr, addr))
             return &port->listeners[i];
     return NULL;
 }
+
+/* --- listen.c --- */
+
+/* net_port_ops. */
+int net_udp_listen(struct net_port *base, const struct nornic_addr *addr, struct nornic_error *why);
+void net_udp_unlisten(struct net_port *base, const struct nornic_addr *addr);
+/* Closes all listeners and their senders. */
+void net_udp_close_listeners(struct net_udp_port *port);
+/* The port's part of net_share_renew(). Messages that wait to be sent from the old socket, or have come to it,
+ * are lost, as on a wire. */
+void net_udp_renew_listeners(struct net_udp_port *port);
+/* Filters all sockets. A socket has none if it cannot be had, so that no wanted packet is kept out. */
+void net_udp_filter_all(struct net_udp_port *port);
 
 /* --- tx.c --- */
 

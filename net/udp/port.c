@@ -21,13 +21,13 @@
 #include "net/udp/open.h"
 #include "net/udp/senders.h"
 
-#define SHARE_READY     NET_UDP_LISTENERS_MAX /* behind the listeners: a descriptor of net/share/share.h */
-#define RX_PAYLOAD_AT   64                    /* in a buffer; in front of it is room for the headers */
+#define RX_PAYLOAD_AT   64 /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
 #define RX_ALONE_AFTER  16 /* messages that came one by one */
 #define SHARED_ROUND    64 /* messages of other processes: a flood of them keeps nothing else waiting */
 #define MTU_MAX_BYTES   (NET_UDP_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
-#define LOOK_EVERY_NS   (NS_PER_MS)      /* at errors that no call has returned, and at other processes */
+#define LOOK_EVERY_NS   (NS_PER_MS) /* at errors that no call has returned, and at other processes */
+#define SURVEY_EVENTS   32
 #define SURVEY_IDLE_NS  (20 * NS_PER_US) /* without a look at all addresses */
 #define SURVEY_BUSY_NS  (200 * NS_PER_US)
 #define COUNT_EVERY_NS  (10 * NS_PER_MS)
@@ -139,19 +139,13 @@ static unsigned receive(struct net_udp_port *port, int fd, unsigned first, unsig
     return 0;
 }
 
+/* Of the busiest listener; the survey sees those of all others, and of the senders. */
 static void look_at_errors(struct net_udp_port *port, uint64_t now_ns)
 {
-    if (now_ns < port->look_at_ns)
+    if (now_ns < port->look_at_ns || port->busiest >= port->listener_count)
         return;
     port->look_at_ns = now_ns + LOOK_EVERY_NS;
-    for (unsigned i = 0; i < port->listener_count; i++)
-        net_udp_take_refusals(port, port->listeners[i].fd);
-    for (unsigned i = 0; i < port->listener_count; i++)
-        for (unsigned k = 0; port->listeners[i].senders && k < NET_UDP_SRC_PORT_COUNT; k++) {
-            int fd = net_udp_senders_used_fd(port->listeners[i].senders, k);
-            if (fd >= 0)
-                net_udp_take_refusals(port, fd);
-        }
+    net_udp_take_refusals(port, port->listeners[port->busiest].fd);
 }
 
 /* Tells packets that sockets had no room for from those that their filters dropped. */
@@ -178,35 +172,13 @@ static void count_dropped(struct net_udp_port *port)
 
 /* --- steering --- */
 
-/* Of one socket, as the gate was summed up last. 0 or -errno: it takes all. */
-static int filter(const struct net_udp_port *port, unsigned index)
-{
-    struct sock_filter code[NET_UDP_FILTER_MAX];
-    const struct net_udp_listener *at = &port->listeners[index];
-    unsigned count = net_udp_filter(&port->gate.wanted, &at->addr, code);
-    return net_udp_filter_attach(at->fd, code, count);
-}
-
-/* Filters all sockets. A socket has none if it cannot be had, so that no wanted packet is kept out. */
-static void filter_all(struct net_udp_port *port)
-{
-    port->is_steered = net_udp_gate_sum(&port->gate, port->now_ns);
-    if (port->is_steered)
-        for (unsigned i = 0; i < port->listener_count; i++)
-            port->is_steered &= filter(port, i) == 0;
-    else
-        for (unsigned i = 0; i < port->listener_count; i++)
-            net_udp_filter_detach(port->listeners[i].fd);
-    net_port_set_mode(&port->base, net_udp_mode(port));
-}
-
 static void look_at_gate(struct net_udp_port *port)
 {
     uint8_t slots[NET_SHARE_SLOTS];
     if (port->share)
         net_udp_gate_set_slots(&port->gate, slots, net_share_others(port->share, slots));
     if (net_udp_gate_round(&port->gate, port->now_ns))
-        filter_all(port);
+        net_udp_filter_all(port);
 }
 
 /* Takes messages of a listener, behind `*messages`, at most `n` in all. Returns the number of frames. */
@@ -225,20 +197,36 @@ static unsigned take_from(struct net_udp_port *port, unsigned index, struct net_
     return count;
 }
 
-/* From all listeners but the one that is looked at each time. `*share_ready`: other processes have news. */
+/* Takes one event of the set. Returns the number of frames. The busiest listener is looked at each time. */
+static unsigned take_event(struct net_udp_port *port, const struct epoll_event *event, unsigned busiest,
+                           struct net_frame *frames, unsigned *messages, unsigned n)
+{
+    const uint32_t number = (uint32_t)event->data.u64;
+    if (event->data.u64 & NET_UDP_READY_SENDER)
+        net_udp_take_refusals(port, (int)number);
+    else if (event->events & EPOLLERR)
+        net_udp_take_refusals(port, port->listeners[number].fd);
+    bool is_listener = event->data.u64 == number;
+    return is_listener && number != busiest ? take_from(port, number, frames, messages, n) : 0;
+}
+
+/* Takes what is ready at all listeners and senders. `*share_ready`: other processes have news. Each
+ * time another one is the first, since the first may take all messages. */
 static unsigned survey(struct net_udp_port *port, struct net_frame *frames, unsigned *messages, unsigned n,
                        bool *share_ready)
 {
-    struct epoll_event ready[NET_UDP_LISTENERS_MAX + 1];
+    struct epoll_event ready[SURVEY_EVENTS];
     const unsigned busiest = port->busiest;
     unsigned count = 0;
     int ready_count = epoll_wait(port->epoll_fd, ready, array_len(ready), 0);
     for (int i = 0; i < ready_count; i++) {
-        if (ready[i].data.u32 == SHARE_READY)
+        const struct epoll_event *event = &ready[((unsigned)i + port->surveys) % (unsigned)ready_count];
+        if (event->data.u64 == NET_UDP_READY_SHARE)
             *share_ready = true;
-        else if (ready[i].data.u32 != busiest)
-            count += take_from(port, ready[i].data.u32, frames + count, messages, n);
+        else
+            count += take_event(port, event, busiest, frames + count, messages, n);
     }
+    port->surveys++;
     return count;
 }
 
@@ -249,7 +237,8 @@ static unsigned take_messages(struct net_udp_port *port, struct net_frame *frame
                               unsigned n, bool *share_ready, uint64_t now_ns)
 {
     const unsigned busiest = port->busiest;
-    bool is_due = (port->listener_count > 1 || port->share) && now_ns >= port->survey_at_ns;
+    bool has_more = port->listener_count > 1 || port->share || port->base.limits.src_port_count;
+    bool is_due = has_more && now_ns >= port->survey_at_ns;
     bool surveys = is_due && now_ns - port->survey_at_ns >= SURVEY_BUSY_NS;
     unsigned count = surveys ? survey(port, frames, messages, n, share_ready) : 0;
     if (busiest < port->listener_count)
@@ -263,31 +252,6 @@ static unsigned take_messages(struct net_udp_port *port, struct net_frame *frame
     return count;
 }
 
-static int watch(struct net_udp_port *port, unsigned index, int how)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
-    return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
-}
-
-/* The port's part of net_share_renew(). Messages that wait to be sent from the old socket, or
- * have come to it, are lost, as on a wire. */
-static void renew_listeners(struct net_udp_port *port)
-{
-    for (unsigned i = 0; i < port->listener_count; i++) {
-        struct net_udp_listener *at = &port->listeners[i];
-        int fd = net_share_renew(port->share, at->fd), old = at->fd;
-        if (fd < 0)
-            continue;
-        net_udp_forget(port, old);
-        watch(port, i, EPOLL_CTL_DEL);
-        *at = (struct net_udp_listener){.addr = at->addr, .fd = fd, .senders = at->senders};
-        if (port->is_steered)
-            port->is_steered = filter(port, i) == 0;
-        (void)watch(port, i, EPOLL_CTL_ADD); /* it has just taken one as good out */
-        close(old);
-    }
-}
-
 /* When there is news, and now and then. */
 static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n,
                               bool is_ready, uint64_t now_ns)
@@ -296,7 +260,7 @@ static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frame
         return 0;
     port->share_at_ns = now_ns + LOOK_EVERY_NS;
     net_share_round(port->share, now_ns);
-    renew_listeners(port);
+    net_udp_renew_listeners(port);
     look_at_gate(port); /* for whoever has come */
     return take_shared(port, frames, first, n);
 }
@@ -327,92 +291,16 @@ static void udp_rx_release(struct net_port *base, const struct net_frame *frames
     (void)n;
 }
 
-/* --- addresses --- */
+/* --- opening and closing --- */
 
 static int watch_share(struct net_udp_port *port)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = SHARE_READY};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = NET_UDP_READY_SHARE};
     int fds[NET_SHARE_FDS], err = 0;
     unsigned count = net_share_fds(port->share, fds);
     for (unsigned i = 0; i < count && !err; i++)
         err = epoll_ctl(port->epoll_fd, EPOLL_CTL_ADD, fds[i], &event) < 0 ? -errno : 0;
     return err;
-}
-
-static bool is_shared(const struct net_udp_port *port, const struct nornic_addr *addr)
-{
-    return port->share && !nornic_addr_is_multicast(addr);
-}
-
-static int open_listener(struct net_udp_port *port, const struct nornic_addr *addr, struct nornic_error *why)
-{
-    return is_shared(port, addr) ? net_share_join(port->share, addr, port->ifindex, why)
-                                 : net_udp_socket_open(addr, port->ifindex, NET_UDP_ALONE, why);
-}
-
-static void close_listener(struct net_udp_port *port, const struct net_udp_listener *gone)
-{
-    for (unsigned k = 0; gone->senders && k < NET_UDP_SRC_PORT_COUNT; k++) {
-        int fd = net_udp_senders_used_fd(gone->senders, k);
-        if (fd >= 0)
-            net_udp_forget(port, fd);
-    }
-    net_udp_senders_close(gone->senders);
-    if (is_shared(port, &gone->addr))
-        net_share_leave(port->share, gone->fd);
-    else
-        close(gone->fd);
-}
-
-static int udp_listen(struct net_port *base, const struct nornic_addr *addr, struct nornic_error *why)
-{
-    struct net_udp_port *port = net_udp_port_of(base);
-    char text[NORNIC_ADDR_STR_SIZE];
-    bool is_group = nornic_addr_is_multicast(addr);
-    if (net_udp_find(port, addr))
-        return 0;
-    if (!is_group && !nornic_addr_is_zero(&port->only) && !nornic_addr_equal(addr, &port->only))
-        return net_error_set(why, EADDRNOTAVAIL, "%s is not the address of port %s",
-                             nornic_addr_str(addr, text), port->name);
-    if (port->listener_count == NET_UDP_LISTENERS_MAX)
-        return net_error_set(why, ENOSPC, "port %s has %u addresses and groups, and room for no more",
-                             port->name, NET_UDP_LISTENERS_MAX);
-    int fd = open_listener(port, addr, why);
-    if (fd < 0)
-        return fd;
-    unsigned index = port->listener_count;
-    port->listeners[index] = (struct net_udp_listener){.addr = *addr, .fd = fd};
-    if (port->is_steered)
-        port->is_steered = filter(port, index) == 0;
-    int err = net_udp_senders_open(port, &port->listeners[index], why);
-    if (err) {
-        close_listener(port, &port->listeners[index]);
-        return err;
-    }
-    err = watch(port, index, EPOLL_CTL_ADD);
-    if (err) {
-        close_listener(port, &port->listeners[index]);
-        return net_error_set(why, -err, "cannot watch the socket of %s: %s", nornic_addr_str(addr, text),
-                             strerror(-err));
-    }
-    port->listener_count++;
-    return 0;
-}
-
-static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
-{
-    struct net_udp_port *port = net_udp_port_of(base);
-    const struct net_udp_listener *gone = net_udp_find(port, addr);
-    if (!gone)
-        return;
-    unsigned index = (unsigned)(gone - port->listeners);
-    net_udp_forget(port, gone->fd);
-    watch(port, index, EPOLL_CTL_DEL); /* close() does not end it if a child has the socket, too */
-    close_listener(port, gone);
-    port->listeners[index] = port->listeners[--port->listener_count];
-    port->busiest = 0;
-    if (index < port->listener_count)
-        watch(port, index, EPOLL_CTL_MOD);
 }
 
 /* --- the rest --- */
@@ -455,7 +343,7 @@ static void udp_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer w
 {
     struct net_udp_port *port = net_udp_port_of(base);
     if (net_udp_gate_steer(&port->gate, dest_qpn, whose, peer))
-        filter_all(port);
+        net_udp_filter_all(port);
     if (port->share && dest_qpn == 1)
         net_share_set_qp1(port->share, whose != NET_STEER_NOBODY);
 }
@@ -463,11 +351,7 @@ static void udp_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer w
 static void udp_close(struct net_port *base)
 {
     struct net_udp_port *port = net_udp_port_of(base);
-    for (unsigned i = 0; i < port->listener_count; i++)
-        net_udp_senders_close(port->listeners[i].senders);
-    for (unsigned i = 0; i < port->listener_count; i++)
-        if (!is_shared(port, &port->listeners[i].addr))
-            close(port->listeners[i].fd);
+    net_udp_close_listeners(port);
     if (port->share)
         net_share_close(port->share);
     net_udp_lost_close(&port->lost);
@@ -490,8 +374,8 @@ static const struct net_port_ops udp_ops = {
     .deadline_ns = udp_deadline_ns,
     .refused = udp_refused,
     .steer = udp_steer,
-    .listen = udp_listen,
-    .unlisten = udp_unlisten,
+    .listen = net_udp_listen,
+    .unlisten = net_udp_unlisten,
     .trouble = udp_trouble,
     .share = udp_share,
     .close = udp_close,
@@ -551,7 +435,7 @@ static int open_share(struct net_udp_port *port, uint32_t first_qpn, struct norn
 /* To the one address of the port. */
 static int listen_alone(struct net_udp_port *port, struct nornic_error *why)
 {
-    int err = udp_listen(&port->base, &port->only, why);
+    int err = net_udp_listen(&port->base, &port->only, why);
     return err == -EADDRINUSE ? net_udp_owner_explain(&port->only, why) : err;
 }
 

@@ -101,7 +101,6 @@ struct net_udp_sender *net_udp_sender_at(struct net_udp_senders *senders, uint16
     unsigned index = (unsigned)src_port - NET_UDP_SRC_PORT_FIRST;
     if (!senders || index >= NET_UDP_SRC_PORT_COUNT)
         return NULL;
-    senders->at[index].was_used = true;
     return &senders->at[index];
 }
 

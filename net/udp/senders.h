@@ -8,7 +8,7 @@
 
 struct net_udp_sender {
     int fd;
-    bool was_used; /* ICMP may tell something of it */
+    bool was_used; /* ICMP may tell something of it; the sending half sets it */
     struct net_udp_usual usual;
 };
 

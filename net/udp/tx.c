@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/base.h"
 #include "net/udp/inner.h"
@@ -195,6 +196,14 @@ void net_udp_send(struct net_udp_port *port, uint64_t now_ns)
     }
 }
 
+/* From now on a survey sees what ICMP tells of the sender. The set reports errors without being asked. */
+static void watch_sender(const struct net_udp_port *port, struct net_udp_sender *sender)
+{
+    struct epoll_event event = {.data.u64 = NET_UDP_READY_SENDER | (uint32_t)sender->fd};
+    (void)epoll_ctl(port->epoll_fd, EPOLL_CTL_ADD, sender->fd, &event);
+    sender->was_used = true;
+}
+
 /* Takes a frame apart behind those that wait. False: it is none for a socket of this port. */
 static bool add_message(struct net_udp_port *port, const struct net_frame *frame)
 {
@@ -205,6 +214,8 @@ static bool add_message(struct net_udp_port *port, const struct net_frame *frame
     if (!from)
         return false;
     struct net_udp_sender *sender = net_udp_sender_at(from->senders, m->message.src_port);
+    if (sender && !sender->was_used)
+        watch_sender(port, sender);
     m->fd = sender ? sender->fd : from->fd;
     m->size = net_train_size(frame);
     m->packet_bytes = packet_bytes(&m->message, frame);

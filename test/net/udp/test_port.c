@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -445,26 +446,141 @@ Test(udp_port, frames_of_both_families_are_sound)
     }
 }
 
-/* A GID table full of addresses leaves room for as many groups. */
+/* An address of this process, another for each `i` below 512. */
+static struct nornic_addr addr_of(unsigned i)
+{
+    struct nornic_addr addr = addrs[0];
+    addr.b[14] = (uint8_t)(250 + (i >> 8)); /* which no process chooses */
+    addr.b[15] = (uint8_t)i;
+    return addr;
+}
+
+/* A GID table full of addresses leaves room for groups. */
 Test(udp_port, addresses_and_groups_of_one_port)
 {
     struct net_port *port;
     struct nornic_error why;
-    struct nornic_addr addr = addrs[0], group;
+    struct nornic_addr addr, group;
     cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
     cr_assert_eq(nornic_addr_parse("239.7.8.0", &group), 0);
-    for (uint8_t i = 0; i < NORNIC_GID_MAX; i++) {
-        addr.b[15] = (uint8_t)(100 + i);
-        group.b[15] = i;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        addr = addr_of(i);
         cr_assert_eq(net_port_listen(port, &addr, &why), 0, "address %u: %s", i, why.text);
+    }
+    for (uint8_t i = 0; i < 129; i++) {
+        group.b[15] = i;
         cr_assert_eq(net_port_listen(port, &group, &why), 0, "group %u: %s", i, why.text);
     }
-    addr.b[15]++;
+    addr = addr_of(NORNIC_GID_MAX);
     cr_assert_eq(net_port_listen(port, &addr, &why), -ENOSPC);
-    cr_assert(strstr(why.text, "has 128 addresses and groups"), "%s", why.text);
+    cr_assert(strstr(why.text, "has 384 addresses and groups"), "%s", why.text);
     send_one(0, &group, 100, 0, 1);
     struct net_frame frame = receive(port);
     cr_assert(memcmp(frame.data + 30, group.b + 12, 4) == 0, "the last group is heard");
     net_port_rx_release(port, &frame, 1);
+    net_port_close(port);
+}
+
+/* Sends from the port to `addrs[1]`, whose port takes it. */
+static void send_from(struct net_port *port, const struct nornic_addr *src)
+{
+    struct net_frame buf;
+    const struct nornic_addr before = addrs[0];
+    cr_assert_eq(net_port_tx_reserve_trains(port, &buf, 1, 0), 1);
+    addrs[0] = *src;
+    build(&buf, 0, &addrs[1], 50, 0, 9);
+    addrs[0] = before;
+    net_port_tx_flush(port, &buf, 1, 1);
+    cr_assert_eq(port->counters.tx_errors, 0);
+    struct net_frame frame = receive(ports[1]);
+    cr_assert(memcmp(frame.data + 26, src->b + 12, 4) == 0, "it came from another address");
+    net_port_rx_release(ports[1], &frame, 1);
+}
+
+/* Each of many addresses sends and hears, also after others have gone and have come. */
+Test(udp_port, each_of_many_addresses_sends_and_hears)
+{
+    enum { COUNT = 200 };
+    struct net_port *port;
+    struct nornic_error why;
+    struct nornic_addr addr;
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
+    for (unsigned i = 0; i < COUNT; i++) {
+        addr = addr_of(i);
+        cr_assert_eq(net_port_listen(port, &addr, &why), 0, "address %u: %s", i, why.text);
+    }
+    for (unsigned i = 0; i < COUNT; i += 3) {
+        addr = addr_of(i);
+        net_port_unlisten(port, &addr);
+        addr = addr_of(COUNT + i);
+        cr_assert_eq(net_port_listen(port, &addr, &why), 0, "%s", why.text);
+    }
+    for (unsigned i = 0; i < 2 * COUNT; i++) {
+        bool is_third = i % COUNT % 3 == 0;
+        if ((i < COUNT) == is_third)
+            continue;
+        addr = addr_of(i);
+        send_one(0, &addr, 100, 0, (uint8_t)i);
+        struct net_frame frame = receive(port);
+        cr_assert(memcmp(frame.data + 30, addr.b + 12, 4) == 0, "address %u", i);
+        net_port_rx_release(port, &frame, 1);
+        send_from(port, &addr);
+    }
+    net_port_close(port);
+}
+
+/* What ICMP says against packets of any address is heard, though one address alone is looked at each time. */
+Test(udp_port, refusals_of_each_address_are_heard)
+{
+    enum { COUNT = 40 };
+    struct net_port *port;
+    struct nornic_error why;
+    struct nornic_addr addr, nobody = addr_of(300);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
+    for (unsigned i = 0; i < COUNT; i++) {
+        addr = addr_of(i);
+        cr_assert_eq(net_port_listen(port, &addr, &why), 0, "address %u: %s", i, why.text);
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct net_frame buf, frame;
+        const struct nornic_addr before = addrs[0];
+        addrs[0] = addr_of(i);
+        cr_assert_eq(net_port_tx_reserve_trains(port, &buf, 1, 0), 1);
+        build(&buf, 0, &nobody, 50, 0, 9);
+        addrs[0] = before;
+        net_port_tx_flush(port, &buf, 1, 1);
+        for (unsigned k = 1; k <= 1000 && port->counters.tx_refused <= i; k++)
+            (void)net_port_rx_burst(port, &frame, 1, (i * 1000 + k) * NS_PER_MS);
+        cr_assert_eq(port->counters.tx_refused, i + 1, "address %u", i);
+    }
+    net_port_close(port);
+}
+
+/* The process keeps descriptors for other things, and the sentence says what to do. */
+Test(udp_port, addresses_leave_descriptors_to_the_process)
+{
+    struct net_port *port;
+    struct nornic_error why = {""};
+    struct nornic_addr addr;
+    unsigned count = 0, spare = 0;
+    int fds[128], err = 0;
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){160, 160}), 0);
+    for (; !err; count++) {
+        addr = addr_of(count);
+        err = net_port_listen(port, &addr, &why);
+    }
+    cr_expect_eq(err, -EMFILE);
+    cr_expect(strstr(why.text, "ulimit -n"), "%s", why.text);
+    cr_expect_gt(count, 50);
+    while (spare < 128 && (fds[spare] = dup(0)) >= 0)
+        spare++;
+    cr_expect_geq(spare, 60, "%u", spare);
+    while (spare > 0)
+        close(fds[--spare]);
+    addr = addr_of(0);
+    net_port_unlisten(port, &addr);
+    addr = addr_of(count);
+    cr_expect_eq(net_port_listen(port, &addr, &why), 0, "%s", why.text);
     net_port_close(port);
 }
