@@ -43,7 +43,7 @@ static uint32_t index_of(const struct net_share_view *view, unsigned slot, const
                          uint32_t scope)
 {
     const struct net_share_place *place =
-        slot < NET_SHARE_SLOTS ? net_share_place_of(&view->records[slot], addr, scope) : NULL;
+        slot < NET_SHARE_SLOTS ? net_share_place_at(view, slot, addr, scope) : NULL;
     return place ? place->index : NET_SHARE_NO_INDEX;
 }
 

@@ -3,6 +3,7 @@
 #ifndef NORNIC_NET_SHARE_INNER_H
 #define NORNIC_NET_SHARE_INNER_H
 
+#include "net/addr_index.h"
 #include "net/share/share.h"
 #include "net/share/who.h"
 
@@ -28,10 +29,13 @@ struct net_share {
     bool is_census_due;              /* who is known may have died */
     struct net_share_record own;     /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
+    struct net_addr_index by_addr;                     /* of own.places */
+    uint64_t renew_at_ns;                              /* the first of all sites' */
     struct net_share_view view;                        /* own among them */
     uint64_t signature;                                /* of who is there and where */
     uint64_t now_ns, seen_ns;                          /* of the round; when the table was read */
     struct net_share_record said;                      /* as it is there */
+    uint64_t steered_writes; /* of the table, when this process gave its groups their filters */
     bool is_filter_suspect; /* a packet went astray: the filters are to be made anew */
     bool is_unsaid;         /* the table or the filters have to be written */
     int say_error;          /* of the last write of the record; 0 or -errno */
@@ -46,9 +50,10 @@ struct net_share {
 /* The site of an address, -1: none. */
 static inline int net_share_find(const struct net_share *share, const struct nornic_addr *addr)
 {
-    for (uint32_t i = 0; i < share->own.place_count; i++)
-        if (nornic_addr_equal(&share->own.places[i].addr, addr))
-            return (int)i;
+    for (int i = net_addr_index_first(&share->by_addr, addr); i >= 0;
+         i = net_addr_index_next(&share->by_addr, i))
+        if ((uint32_t)i < share->own.place_count && nornic_addr_equal(&share->own.places[i].addr, addr))
+            return i;
     return -1;
 }
 
@@ -102,8 +107,8 @@ void net_share_say(struct net_share *share);
 
 /* Somebody has come or gone: whether there are sockets to be renewed. */
 void net_share_renew_look(struct net_share *share);
-/* When the next one is to be tried; NET_TIME_NONE: there are none. */
-uint64_t net_share_renew_deadline_ns(const struct net_share *share);
+/* The sites are others: finds when the first of them is to be renewed. */
+void net_share_renew_sum(struct net_share *share);
 
 /* --- dead.c --- */
 

@@ -48,7 +48,7 @@ int net_share_borrow(struct net_share *share, const struct nornic_addr *addr, ui
     int fd = -EADDRINUSE;
     for (unsigned i = 0; i < share->view.count && fd < 0; i++) {
         unsigned slot = share->view.slots[i];
-        if (slot != share->slot && net_share_place_of(&share->view.records[slot], addr, scope) &&
+        if (slot != share->slot && net_share_place_at(&share->view, slot, addr, scope) &&
             net_share_hand_send(share->hand_fd, &share->table, slot, &question, NULL))
             fd = await_socket(share, addr);
     }

@@ -171,6 +171,7 @@ static void free_share(struct net_share *share)
 {
     net_share_news_close(share);
     free(share->view.records);
+    free(share->view.last);
     free(share);
 }
 
@@ -194,9 +195,10 @@ static struct net_share *make_share(void)
         return NULL;
     share->slot = NET_SHARE_NOBODY;
     share->hand_fd = share->bell_fd = share->watch_fd = share->neighbour_fd = -1;
-    share->trial_at_ns = NET_TIME_NONE;
+    share->trial_at_ns = share->renew_at_ns = NET_TIME_NONE;
     share->view.records = calloc(NET_SHARE_SLOTS, sizeof *share->view.records);
-    if (share->view.records)
+    share->view.last = calloc(NET_SHARE_SLOTS, sizeof *share->view.last);
+    if (share->view.records && share->view.last)
         return share;
     free_share(share);
     return NULL;
@@ -345,11 +347,29 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
                                                   .uid = owner_of(fd, share->own.uid),
                                                   .is_sure = true,
                                                   .renew_at_ns = NET_TIME_NONE};
+        net_addr_index_add(&share->by_addr, addr, i);
         share->own.place_count++;
         net_share_say(share);
     }
     net_share_table_unlock(&share->table);
     return fd;
+}
+
+/* The last one takes its place. */
+static void remove_site(struct net_share *share, uint32_t i)
+{
+    struct net_share_record *own = &share->own;
+    const uint32_t last = own->place_count - 1;
+    net_addr_index_remove(&share->by_addr, &own->places[i].addr, i);
+    if (i != last) {
+        net_addr_index_remove(&share->by_addr, &own->places[last].addr, last);
+        own->places[i] = own->places[last];
+        share->sites[i] = share->sites[last];
+        net_addr_index_add(&share->by_addr, &own->places[i].addr, i);
+    }
+    own->places[last] = (struct net_share_place){.index = 0};
+    own->place_count = last;
+    net_share_renew_sum(share);
 }
 
 void net_share_leave(struct net_share *share, int fd)
@@ -361,9 +381,7 @@ void net_share_leave(struct net_share *share, int fd)
         return;
     bool is_locked = net_share_table_lock(&share->table, LOCK_WAIT_NS) == 0;
     net_share_empty(share, i);
-    uint32_t last = --share->own.place_count;
-    share->own.places[i] = share->own.places[last];
-    share->sites[i] = share->sites[last];
+    remove_site(share, i);
     close(fd);
     if (is_locked) {
         net_share_say(share);
@@ -466,7 +484,7 @@ unsigned net_share_fds(const struct net_share *share, int fds[NET_SHARE_FDS])
 
 uint64_t net_share_deadline_ns(const struct net_share *share)
 {
-    return min_u64(min_u64(share->trial_at_ns, net_share_renew_deadline_ns(share)),
+    return min_u64(min_u64(share->trial_at_ns, share->renew_at_ns),
                    share->is_unsaid ? share->say_at_ns : NET_TIME_NONE);
 }
 

@@ -26,7 +26,7 @@ static bool is_orphan(const struct net_share *share, unsigned site, uint32_t *fo
     *founder = share->own.uid;
     for (unsigned i = 0; i < share->view.count; i++) {
         const struct net_share_record *record = &share->view.records[share->view.slots[i]];
-        if (!net_share_place_of(record, &place->addr, place->scope))
+        if (!net_share_place_at(&share->view, share->view.slots[i], &place->addr, place->scope))
             continue;
         if (record->uid == share->sites[site].uid)
             return false;
@@ -36,6 +36,13 @@ static bool is_orphan(const struct net_share *share, unsigned site, uint32_t *fo
         }
     }
     return true;
+}
+
+void net_share_renew_sum(struct net_share *share)
+{
+    share->renew_at_ns = NET_TIME_NONE;
+    for (unsigned i = 0; i < share->own.place_count; i++)
+        share->renew_at_ns = min_u64(share->renew_at_ns, share->sites[i].renew_at_ns);
 }
 
 static int renew(struct net_share *share, unsigned site)
@@ -65,19 +72,14 @@ void net_share_renew_look(struct net_share *share)
         if (founder == share->own.uid)
             share->sites[i].renew_at_ns = share->now_ns;
     }
-}
-
-uint64_t net_share_renew_deadline_ns(const struct net_share *share)
-{
-    uint64_t deadline_ns = NET_TIME_NONE;
-    for (unsigned i = 0; i < share->own.place_count; i++)
-        deadline_ns = min_u64(deadline_ns, share->sites[i].renew_at_ns);
-    return deadline_ns;
+    net_share_renew_sum(share);
 }
 
 int net_share_renew(struct net_share *share, int fd)
 {
     uint32_t i = 0;
+    if (share->now_ns < share->renew_at_ns) /* of none: a caller asks for each address in each round */
+        return -1;
     while (i < share->own.place_count && share->sites[i].fd != fd)
         i++;
     if (i == share->own.place_count || share->now_ns < share->sites[i].renew_at_ns)
@@ -85,5 +87,6 @@ int net_share_renew(struct net_share *share, int fd)
     int renewed = renew(share, i);
     if (renewed < 0)
         share->sites[i].renew_at_ns = share->now_ns + AGAIN_NS;
+    net_share_renew_sum(share);
     return renewed;
 }

@@ -199,7 +199,7 @@ void net_share_refused(struct net_share *share, int fd, const struct net_udp_ref
     message.arrival.dst = place->addr;
     for (unsigned i = 0; i < view->count; i++)
         if (view->slots[i] != share->slot &&
-            net_share_place_of(&view->records[view->slots[i]], &place->addr, place->scope))
+            net_share_place_at(view, view->slots[i], &place->addr, place->scope))
             net_share_hand_send(share->hand_fd, &share->table, view->slots[i], &message, NULL);
 }
 

@@ -23,7 +23,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define PREFIX       "roce5-"
+#define PREFIX       "roce6-" /* another layout of the records has another name */
 #define OPEN_TRIES   16
 #define READ_TRIES   4
 #define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */

@@ -18,7 +18,7 @@
 #define NET_SHARE_SLOTS        255u /* 0 to 254: 0xffffff is the number of multicast */
 #define NET_SHARE_SLOT_BITS    16   /* of a QPN below the slot */
 #define NET_SHARE_ID_BITS      24   /* of a communication id below the slot */
-#define NET_SHARE_PLACES_MAX   64
+#define NET_SHARE_PLACES_MAX   255 /* as many as a GID table has */
 #define NET_SHARE_SERVICES_MAX 128
 #define NET_SHARE_INDEX_MAX    1023
 
@@ -79,7 +79,8 @@ void net_share_table_close(struct net_share_table *table);
  * written meanwhile: they get on with it, and there are many. In a common directory that proves nothing, and
  * `wait_ns` is all. 0, -EAGAIN, or another -errno. It is tried
  * again and again: fcntl(2) waits for ever or not at all, and a neighbour that was stopped must not stop all.
- * So nothing that takes long is done under the lock: what is, takes a tenth of a millisecond. */
+ * So nothing that takes long is done under the lock. What is done takes a tenth of a millisecond, and some
+ * milliseconds where hundreds of addresses get new filters. */
 int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns);
 void net_share_table_unlock(struct net_share_table *table);
 

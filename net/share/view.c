@@ -22,7 +22,7 @@ static uint64_t sign(const struct net_share *share)
         const struct net_share_place *place = &share->own.places[i];
         hash = mix(hash, i);
         for (unsigned k = 0; k < share->view.count; k++)
-            if (net_share_place_of(&share->view.records[share->view.slots[k]], &place->addr, place->scope))
+            if (net_share_place_at(&share->view, share->view.slots[k], &place->addr, place->scope))
                 hash = mix(hash, share->view.slots[k]);
     }
     return hash;
@@ -86,22 +86,44 @@ static void attach(const struct net_share *share, unsigned i)
     (void)net_share_filter_attach(share->sites[i].fd, code, count);
 }
 
+/* Whether the filters differ from those that this process gave its groups, apart from those of its own places
+ * that are new: others have written since, or it serves other things. */
+static bool is_steered_anew(const struct net_share *share, uint64_t writes)
+{
+    const struct net_share_record *own = &share->own, *said = &share->said;
+    return share->is_filter_suspect || writes != share->steered_writes || own->has_qp1 != said->has_qp1 ||
+           own->service_count != said->service_count ||
+           memcmp(own->services, said->services, sizeof own->services) != 0;
+}
+
+/* Gives each group its filter. What nobody has changed since stays: a process that comes with hundreds of
+ * addresses writes hundreds of times, and each time one group is new. */
+static void steer(struct net_share *share, bool is_anew)
+{
+    for (uint32_t i = 0; i < share->own.place_count; i++) {
+        const struct net_share_place *place = &share->own.places[i];
+        bool is_new = i >= share->said.place_count ||
+                      memcmp(place, &share->said.places[i], sizeof *place) != 0;
+        if ((is_anew || is_new) && net_share_count_at(&share->view, &place->addr, place->scope) > 1)
+            attach(share, i);
+    }
+    share->is_filter_suspect = false;
+    share->steered_writes = net_share_table_writes(&share->table);
+}
+
 /* Of several who see that somebody has died the first has it all to do, the others find it done. */
 void net_share_say(struct net_share *share)
 {
+    const uint64_t writes = net_share_table_writes(&share->table);
     bool has_buried = net_share_bury(&share->table, share->slot);
     bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     share->say_error = is_news ? net_share_table_write(&share->table, share->slot, &share->own) : 0;
-    if (is_news && !share->say_error)
-        share->said = share->own;
     if (has_buried || is_news)
         net_share_tell(share);
-    share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     net_share_catch_up(share);
-    if (!has_buried && !is_news && !share->is_filter_suspect)
-        return;
-    share->is_filter_suspect = false;
-    for (uint32_t i = 0; i < share->own.place_count; i++)
-        if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
-            attach(share, i);
+    if (has_buried || is_news || share->is_filter_suspect)
+        steer(share, has_buried || is_steered_anew(share, writes));
+    if (is_news && !share->say_error)
+        share->said = share->own;
+    share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
 }

@@ -3,20 +3,42 @@
 
 #include "net/bytes.h"
 
+static bool is_at(const struct net_share_record *record, uint32_t i, const struct nornic_addr *addr,
+                  uint32_t scope)
+{
+    return i < record->place_count && record->places[i].scope == scope &&
+           nornic_addr_equal(&record->places[i].addr, addr);
+}
+
 const struct net_share_place *net_share_place_of(const struct net_share_record *record,
                                                  const struct nornic_addr *addr, uint32_t scope)
 {
     for (uint32_t i = 0; i < record->place_count; i++)
-        if (record->places[i].scope == scope && nornic_addr_equal(&record->places[i].addr, addr))
+        if (is_at(record, i, addr, scope))
             return &record->places[i];
     return NULL;
+}
+
+const struct net_share_place *net_share_place_at(const struct net_share_view *view, unsigned slot,
+                                                 const struct nornic_addr *addr, uint32_t scope)
+{
+    const struct net_share_record *record = &view->records[slot];
+    const uint32_t last = view->last ? view->last[slot] : 0;
+    if (is_at(record, last, addr, scope))
+        return &record->places[last];
+    const struct net_share_place *found = is_at(record, last + 1, addr, scope)
+                                              ? &record->places[last + 1]
+                                              : net_share_place_of(record, addr, scope);
+    if (found && view->last)
+        view->last[slot] = (uint8_t)(found - record->places);
+    return found;
 }
 
 unsigned net_share_count_at(const struct net_share_view *view, const struct nornic_addr *addr, uint32_t scope)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < view->count; i++)
-        count += net_share_place_of(&view->records[view->slots[i]], addr, scope) != NULL;
+        count += net_share_place_at(view, view->slots[i], addr, scope) != NULL;
     return count;
 }
 
@@ -33,7 +55,7 @@ unsigned net_share_server_at(const struct net_share_view *view, const struct nor
 {
     for (unsigned i = 0; i < view->count; i++) {
         const struct net_share_record *record = &view->records[view->slots[i]];
-        if (serves(record, service_id) && net_share_place_of(record, addr, scope))
+        if (serves(record, service_id) && net_share_place_at(view, view->slots[i], addr, scope))
             return view->slots[i];
     }
     return NET_SHARE_NOBODY;
@@ -46,7 +68,7 @@ unsigned net_share_default_at(const struct net_share_view *view, const struct no
     for (unsigned i = 0; i < view->count; i++) {
         const struct net_share_record *record = &view->records[view->slots[i]];
         if (record->has_qp1 && (!oldest || record->opened_ns < oldest->opened_ns) &&
-            net_share_place_of(record, addr, scope))
+            net_share_place_at(view, view->slots[i], addr, scope))
             oldest = record;
     }
     return oldest ? (unsigned)(oldest - view->records) : NET_SHARE_NOBODY;

@@ -128,13 +128,13 @@ verdict a_claim_with_a_socket_counts
 for uid in 0 12345; do
     for kind in lock dir fifo link socket; do
         [ $kind = lock ] && files=("$shared/smc-$uid-$ns_id.lock") || files=("$shared/smc-$uid-$ns_id"{,.lock})
-        attack squat $kind "${files[@]}" "$shared/roce4-$cookie" "$shared/roce5-$cookie" "$shared/$uid"
+        attack squat $kind "${files[@]}" "$shared/roce5-$cookie" "$shared/roce6-$cookie" "$shared/$uid"
         smc $uid 10
         exchange $uid 5
         verdict "a_shared_directory_with_a_${kind}_of_a_stranger_of_user_$uid"
     done
 done
-attack leases "$shared/roce5-$cookie"
+attack leases "$shared/roce6-$cookie"
 exchange 0 5
 exchange 12345 5
 verdict leases_in_a_shared_directory
@@ -160,7 +160,7 @@ verdict a_name_that_comes_and_goes_splits_nobody
 
 # --- a common directory that users have asked for ---
 for kind in lock dir fifo link; do
-    attack squat $kind "$shared/roce5-$cookie"
+    attack squat $kind "$shared/roce6-$cookie"
     exchange 0 10 NORNIC_RUNTIME_DIR=$shared
     grep -q "nornic goes on by /" "$tmp/err" || why+="the sentence: $(cat "$tmp/err"); "
     exchange 12345 10 NORNIC_RUNTIME_DIR=$shared
@@ -169,7 +169,7 @@ for kind in lock dir fifo link; do
     timed 10 0 env NORNIC_RUNTIME_DIR=$shared "$nornic" run --smc --port udp:nn0 -- $harmless
     verdict "a_common_directory_with_a_$kind"
 done
-attack leases "$shared/roce5-$cookie"
+attack leases "$shared/roce6-$cookie"
 exchange 0 10 NORNIC_RUNTIME_DIR=$shared
 exchange 12345 10 NORNIC_RUNTIME_DIR=$shared
 verdict leases_of_a_common_directory
@@ -224,7 +224,7 @@ for pid in $(ip netns pids "nn-$$-n"); do
     [ "$(cat "/proc/$pid/comm")" = nornic ] && first=$pid
 done
 kill -STOP "$first"
-attack tablelock "$(echo /run/nornic/12345/"roce5-$cookie")"
+attack tablelock "$(echo /run/nornic/12345/"roce6-$cookie")"
 begun=$SECONDS
 as 12345 "$nornic" rping -s --port udp:127.77.2.2 >"$tmp/out" 2>"$tmp/err"
 rc=$?

@@ -249,9 +249,9 @@ Test(share_renew, a_site_that_cannot_be_renewed_keeps_no_other_from_it, .timeout
     cr_assert_geq(fd, 0);
     cr_expect_eq(owner(fd), SECOND_USER);
     close(other_fds[0]);
-    cr_expect_gt(net_share_renew_deadline_ns(members[0]), now_ns, "the first is tried now and then");
+    cr_expect_gt(members[0]->renew_at_ns, now_ns, "the first is tried now and then");
     cr_expect(renew(0) || is_renewed(2), "the sockets stay those of users %u and %u", owner(fds[0]),
               owner(fds[1]));
-    cr_expect_eq(net_share_renew_deadline_ns(members[0]), NET_TIME_NONE);
+    cr_expect_eq(members[0]->renew_at_ns, NET_TIME_NONE);
     end_orphans(2);
 }
