@@ -76,6 +76,8 @@ void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
 
 /* --- the beginning --- */
 
+#define PLAN_INTERFACES NORNIC_GID_MAX /* each entry may be of another one */
+
 /* Where to send from, and whom to ask. */
 struct plan {
     int sgid_index;
@@ -86,17 +88,20 @@ struct plan {
     struct nornic_addr own; /* from that of `sgid_index`, unless it sends from `src`, */
     uint32_t mtu_bytes;     /* and takes packets of this length there (net_route_mtu()) */
     struct nornic_mac mac;
-    struct net_neighbour_query *query;  /* the question to the next hop, or NULL */
-    unsigned ifindexes[NORNIC_GID_MAX]; /* interfaces to look for a route */
+    struct net_neighbour_query *query;   /* the question to the next hop, or NULL */
+    unsigned ifindexes[PLAN_INTERFACES]; /* interfaces to look for a route */
     unsigned ifindex_count;
 };
 
-static void add_ifindex(struct plan *plan, unsigned ifindex)
+/* Finds the interfaces of the GID `sgid_index`; -1: of all. */
+static void find_ifindexes(const struct host_gids *gids, int sgid_index, struct plan *plan)
 {
-    for (unsigned i = 0; i < plan->ifindex_count; i++)
-        if (plan->ifindexes[i] == ifindex)
-            return;
-    plan->ifindexes[plan->ifindex_count++] = ifindex;
+    if (sgid_index < 0) {
+        plan->ifindex_count = host_gids_ifindexes(gids, plan->ifindexes, PLAN_INTERFACES);
+        return;
+    }
+    plan->ifindexes[0] = host_gids_ifindex(gids, (unsigned)sgid_index);
+    plan->ifindex_count = plan->ifindexes[0] != 0;
 }
 
 /* Under the device's lock: what the GID table says. */
@@ -120,11 +125,8 @@ static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
             return -EADDRNOTAVAIL;
     if (plan->has_way)
         plan->own = roce_dev_gid_get(cm->dev->engine, (unsigned)plan->sgid_index)->addr;
-    for (unsigned i = 0; !plan->has_mac && i < NORNIC_GID_MAX; i++) {
-        unsigned ifindex = host_gids_ifindex(cm->dev->gids, i);
-        if (ifindex && (!src || (int)i == plan->sgid_index))
-            add_ifindex(plan, ifindex);
-    }
+    if (!plan->has_mac)
+        find_ifindexes(cm->dev->gids, src ? plan->sgid_index : -1, plan);
     return 0;
 }
 

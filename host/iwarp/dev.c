@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/notice.h"
 #include "host/iwarp/iwarp.h"
 #include "host/dev/random.h"
 #include "rdma/event.h"
@@ -169,16 +170,25 @@ static void on_change(void *ctx, const struct net_watch_change *change)
  * if the kernel does not list it (127.0.0.2). */
 static void list_addrs(struct host_iw *iw)
 {
-    unsigned count;
+    unsigned count, left_out = 0;
     const struct net_watch_addr *addrs = net_watch_addrs(iw->watch, &count);
     iw->addr_count = 0;
     iw->addr_changes++;
     if (!nornic_addr_is_zero(&iw->only))
         iw->addrs[iw->addr_count++] = iw->only;
     else
-        for (unsigned i = 0; i < count && iw->addr_count < HOST_IW_MAX_ADDRS; i++)
-            if (addrs[i].ifindex == iw->interface.index)
+        for (unsigned i = 0; i < count; i++) {
+            if (addrs[i].ifindex != iw->interface.index)
+                continue;
+            if (iw->addr_count < HOST_IW_MAX_ADDRS)
                 iw->addrs[iw->addr_count++] = addrs[i].addr;
+            else
+                left_out++;
+        }
+    if (left_out > 0)
+        base_notice("%s has more than the %u addresses of a device: the last ones are left out. Name one of "
+                    "them as the port, as in iwarp:ADDRESS",
+                    iw->name, HOST_IW_MAX_ADDRS);
 }
 
 static void on_news(struct host_source *source, uint64_t now_ns)

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,7 +18,6 @@
 #include "net/share/who.h"
 #include "net/udp/port.h"
 
-#define ADDRS_MAX     64
 #define SHARERS_NAMED 2
 
 static bool has_capability(unsigned number)
@@ -171,14 +171,15 @@ static void find_sockets(const struct net_interface *interface, const struct nor
 static int find_of(const struct net_interface *interface, host_port_visit *visit, void *ctx,
                    struct nornic_error *why)
 {
-    struct nornic_addr addrs[ADDRS_MAX];
-    int count = net_interface_addrs(interface->index, addrs, ADDRS_MAX, why);
+    struct nornic_addr *addrs;
+    int count = net_interface_addr_list(interface->index, &addrs, why);
     if (count < 0)
         return count;
     struct nornic_error reason = {.text = ""};
     int path = check_path(interface, &reason);
     for (int i = 0; i < count; i++)
         find_sockets(interface, &addrs[i], path, &reason, visit, ctx);
+    free(addrs);
     find_packet(interface, path, &reason, visit, ctx);
     find_xdp(interface, visit, ctx);
     return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/notice.h"
 #include "host/dev/dev.h"
 #include "net/error.h"
 
@@ -33,11 +34,28 @@ static bool is_for_port(const struct host_gids *gids, const struct net_watch_add
     return addr->ifindex == gids->dev->ifindex || !gids->dev->port->limits.is_udp_socket;
 }
 
+/* Tells the user once, and notes it for commands that fail, unless the device has a notice already. */
+static void tell(const struct host_gids *gids, const struct nornic_error *why)
+{
+    struct nornic_error *notice = &gids->dev->notice;
+    if (notice->text[0] == '\0')
+        *notice = *why;
+    base_notice("%s", why->text);
+}
+
+/* Returns whether the address has no entry, and finds no room for one. */
+static bool is_left_out(const struct host_gids *gids, const struct net_watch_addr *addr)
+{
+    return gids->is_full && find(gids, addr, NORNIC_GID_V2) < 0;
+}
+
 static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 {
-    if (!is_for_port(gids, addr))
+    if (!is_for_port(gids, addr) || is_left_out(gids, addr))
         return;
     int err = net_port_listen(gids->dev->port, &addr->addr, &gids->refusal);
+    if (err == -EMFILE)
+        tell(gids, &gids->refusal);
     if (err) {
         gids->is_refused |= err != -EADDRNOTAVAIL; /* the port has one address, and it is another */
         gids->refused = addr->addr;
@@ -51,6 +69,8 @@ static void add(struct host_gids *gids, const struct net_watch_addr *addr)
         if (roce_dev_gid_add(gids->dev->engine, &gid) == -ENOSPC)
             gids->is_full = true;
     }
+    if (is_left_out(gids, addr))
+        net_port_unlisten(gids->dev->port, &addr->addr);
 }
 
 static void remove_addr(struct host_gids *gids, const struct net_watch_addr *addr, uint64_t now_ns)
@@ -137,16 +157,16 @@ static void fill_up(struct host_gids *gids)
         add(gids, &addrs[i]);
 }
 
-/* Notes that addresses have no entry, unless the device has a notice already. */
 static void tell_full(const struct host_gids *gids)
 {
-    struct nornic_error *notice = &gids->dev->notice;
-    if (gids->is_full && notice->text[0] == '\0')
-        net_error_set(
-            notice, ENOSPC,
-            "%s has more addresses than the %d entries of a GID table: the last ones have none. Name "
-            "one of them as the port, as in udp:ADDRESS",
-            gids->dev->port->name, NORNIC_GID_MAX);
+    struct nornic_error why;
+    if (!gids->is_full)
+        return;
+    net_error_set(&why, ENOSPC,
+                  "%s has more addresses than the %d entries of a GID table: the last ones have none. Name "
+                  "one of them as the port, as in udp:ADDRESS",
+                  gids->dev->port->name, NORNIC_GID_MAX);
+    tell(gids, &why);
 }
 
 /* Nobody says when a program ends that has an address. Setting the timer makes it unreadable, too. */
@@ -258,6 +278,21 @@ unsigned host_gids_ifindex(const struct host_gids *gids, unsigned index)
         if (addrs[i].vlan_id == gid->vlan_id && nornic_addr_equal(&addrs[i].addr, &gid->addr))
             return addrs[i].ifindex;
     return 0;
+}
+
+unsigned host_gids_ifindexes(const struct host_gids *gids, unsigned *out, unsigned max)
+{
+    unsigned count, taken = 0;
+    const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
+    for (unsigned i = 0; i < count; i++) {
+        bool is_new = taken < max && roce_dev_gid_find(gids->dev->engine, &addrs[i].addr, NULL,
+                                                       &addrs[i].vlan_id) >= 0;
+        for (unsigned k = 0; is_new && k < taken; k++)
+            is_new = out[k] != addrs[i].ifindex;
+        if (is_new)
+            out[taken++] = addrs[i].ifindex;
+    }
+    return taken;
 }
 
 unsigned host_dev_interface_changes(const struct host_dev *dev)

@@ -37,5 +37,8 @@ void host_gids_close(struct host_gids *gids);
 /* Which interface owns the address that GID `index` names; 0: there is no such GID. Under the device's
  * lock. */
 unsigned host_gids_ifindex(const struct host_gids *gids, unsigned index);
+/* Writes each interface that has an address with an entry, `max` at most. Returns the number. Under the
+ * device's lock. */
+unsigned host_gids_ifindexes(const struct host_gids *gids, unsigned *out, unsigned max);
 
 #endif

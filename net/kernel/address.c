@@ -102,7 +102,7 @@ int net_kernel_addrs(struct mnl_socket *socket, struct net_kernel_addr **out)
     return (int)list.count;
 }
 
-int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why)
+int net_interface_addr_list(unsigned ifindex, struct nornic_addr **out, struct nornic_error *why)
 {
     struct net_kernel_addr *all;
     unsigned taken = 0;
@@ -111,14 +111,30 @@ int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned ma
         return -errno;
     int count = net_kernel_addrs(socket, &all);
     mnl_socket_close(socket);
+    if (count >= 0) {
+        *out = calloc((size_t)count + 1, sizeof **out);
+        for (int i = 0; *out && i < count; i++)
+            if (all[i].ifindex == ifindex)
+                (*out)[taken++] = all[i].addr;
+        free(all);
+        count = *out ? count : -ENOMEM;
+    }
     if (count < 0)
         return net_error_set(why, -count, "cannot list the addresses of interface %u: %s", ifindex,
                              strerror(-count));
-    for (int i = 0; i < count && taken < max; i++)
-        if (all[i].ifindex == ifindex)
-            addrs[taken++] = all[i].addr;
-    free(all);
     return (int)taken;
+}
+
+int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why)
+{
+    struct nornic_addr *list;
+    int count = net_interface_addr_list(ifindex, &list, why);
+    if (count < 0)
+        return count;
+    count = (unsigned)count < max ? count : (int)max;
+    memcpy(addrs, list, (size_t)count * sizeof *addrs);
+    free(list);
+    return count;
 }
 
 /* --- routes --- */

@@ -35,6 +35,9 @@ uint64_t net_interface_rate_bps(const char *name);
 /* The addresses of an interface: IPv6 link-local first, then IPv4, then other IPv6, each in the kernel's
  * order; tentative and failed ones are left out. Returns how many were written (at most `max`), or -errno. */
 int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why);
+/* All of them, however many, in a list that the caller frees. Returns how many there are; or -errno, and then
+ * there is no list. */
+int net_interface_addr_list(unsigned ifindex, struct nornic_addr **out, struct nornic_error *why);
 
 /* The next hop to `dst` out of interface `ifindex`: `dst` itself or a gateway. 0, or -EHOSTUNREACH when the
  * kernel has no route through that interface. */

@@ -6,7 +6,7 @@
 
 #include "net/kernel/kernel.h"
 
-#define NET_GUARD_ADDRS 64
+#define NET_GUARD_ADDRS 255 /* as many as a GID table has */
 
 /* Descriptors; begins as zeros. */
 struct net_guard {
