@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/node/choose.h"
 #include "cli/stop.h"
+#include "base/notice.h"
 #include "net/memory.h"
 #include "net/error.h"
 
@@ -157,7 +158,7 @@ int cli_node_close(struct cli_node *node, int status)
     struct nornic_error why;
     int err = host_dev_capture_flush(node->dev);
     if (status != CLI_OK && host_dev_notice(node->dev, &why))
-        cli_fail("%s", why.text);
+        base_notice("%s", why.text); /* unless it was told when it happened */
     if (nornic_dev_close(node->api, &why) != 0)
         return cli_fail("%s", why.text);
     if (!err)

@@ -56,6 +56,10 @@ static void add(struct host_gids *gids, const struct net_watch_addr *addr)
     int err = net_port_listen(gids->dev->port, &addr->addr, &gids->refusal);
     if (err == -EMFILE)
         tell(gids, &gids->refusal);
+    if (err == -ENOSPC) { /* a port has room for as many as the table */
+        gids->is_full = true;
+        return;
+    }
     if (err) {
         gids->is_refused |= err != -EADDRNOTAVAIL; /* the port has one address, and it is another */
         gids->refused = addr->addr;
