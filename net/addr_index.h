@@ -20,8 +20,8 @@ struct net_addr_index {
     uint16_t next[NET_ADDR_PLACES_MAX]; /* after place i + 1 */
 };
 
-/* Returns the bucket of an address. The addresses of a machine are its administrator's, so a peer cannot choose
- * some that meet in one bucket. */
+/* Returns the bucket of an address. The addresses of a machine are its administrator's, so a peer cannot
+ * choose some that meet in one bucket. */
 static inline unsigned net_addr_bucket(const struct nornic_addr *addr)
 {
     uint64_t half[2];

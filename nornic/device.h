@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device and its port offer, its address tables, and the events that it raises. The enumerators have
- * the values of the verbs ABI. */
+/* The abilities of a device and its port, its address tables, and the events that it raises. The enumerators
+ * have the values of the verbs ABI. */
 #ifndef NORNIC_DEVICE_H
 #define NORNIC_DEVICE_H
 
@@ -56,7 +56,7 @@ struct nornic_gid {
     uint16_t vlan_id;      /* 0: untagged */
 };
 
-/* What a device is capable of: ROCE-LIM-5 (values of the verbs ABI). */
+/* The capabilities of a device: ROCE-LIM-5 (values of the verbs ABI). */
 enum nornic_dev_caps {
     NORNIC_CAP_BAD_PKEY_COUNTER = 1 << 1,
     NORNIC_CAP_BAD_QKEY_COUNTER = 1 << 2,
@@ -75,14 +75,14 @@ enum nornic_dev_caps {
  * client reregistration is not supported (ROCE-VB-1, VB-2, CA17-31). */
 enum nornic_port_caps { NORNIC_PORT_CAP_CM = 1 << 16 };
 
-/* Among what an atomic is atomic: ROCE-RS-47. */
+/* The accesses among which an atomic is atomic: ROCE-RS-47. */
 enum nornic_atomic_cap { NORNIC_ATOMIC_NONE = 0, NORNIC_ATOMIC_HCA = 1 };
 
-/* What its queue pairs speak, and what it is therefore called (values of the verbs ABI). */
+/* The protocol of its queue pairs, and the name of such a device (values of the verbs ABI). */
 enum nornic_transport { NORNIC_TRANSPORT_IB = 0, NORNIC_TRANSPORT_IWARP = 1 };
 enum nornic_node_type { NORNIC_NODE_CA = 1, NORNIC_NODE_RNIC = 4 };
 
-/* What a device offers as long as it lives. */
+/* The abilities of a device as long as it lives. */
 struct nornic_dev_attr {
     uint32_t cap_flags; /* enum nornic_dev_caps */
     enum nornic_atomic_cap atomic_cap;
@@ -101,7 +101,7 @@ struct nornic_dev_attr {
     enum nornic_node_type node_type;
 };
 
-/* What its port is now. */
+/* The state of its port now. */
 struct nornic_port_attr {
     bool is_up;
     bool roce_v1_supported; /* "RoCE Supported": ROCE-FRM-55, VB-1 */
@@ -140,31 +140,31 @@ enum nornic_iwarp_rtr {
 
 /* How an iWARP device sets up its streams (RFC 5044, RFC 6581). All zero: the defaults. */
 struct nornic_iwarp_config {
-    /* Of its Requests, and the newest that it answers: 1 or 2. Default 2, and where a peer ends TCP instead
+    /* Of its Requests, and the newest that it answers: 1 or 2. Default 2, and if a peer ends TCP instead
      * of answering, another connection with 1. */
     uint8_t mpa_rev;
-    bool no_crc;        /* do without, where the peer does too */
-    bool markers;       /* want them in what comes */
+    bool no_crc;        /* do without, if the peer does too */
+    bool markers;       /* want them in received FPDUs */
     bool no_extensions; /* neither make nor take the atomics and immediate data of RFC 7306 */
     enum nornic_iwarp_rtr rtr;
 };
 
-/* How to open a device. Zero means the default where one is named. */
+/* How to open a device. Zero means the default if one is named. */
 struct nornic_dev_config {
     size_t struct_bytes; /* NORNIC_INIT() */
     /* "udp:ADDR", "iwarp:ADDR", ..., with options: docs/ports.md, docs/devices.md. For
      * nornic_dev_open_pair() NULL, or "memory" with options. */
     const char *port;
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
-    struct nornic_impair impair; /* of what is sent and what is received */
+    struct nornic_impair impair; /* of both directions */
     uint32_t first_qpn;          /* lowest QPN, 17.., from which they count up; default: each is drawn */
     uint32_t window_pkts;        /* unacknowledged request packets of a queue pair; default 512 */
     bool cc;                     /* congestion management (docs/congestion.md), with its defaults */
     bool roce_v1;                /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     bool no_thread;              /* the program makes progress itself, by nornic_dev_progress() */
     uint16_t num_pkeys;          /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 */
-    /* With `cc`: parameters of its own (<nornic/roce/cc_config.h>), whose `on` is not looked at. Borrowed for
-     * the call. NULL: the defaults. */
+    /* With `cc`: parameters of its own (<nornic/roce/cc_config.h>), but for `on`, which is ignored. Borrowed
+     * for the call. NULL: the defaults. */
     const struct roce_cc_config *cc_config;
     /* Sees each packet and each change of state (<nornic/roce/trace.h>), under the device's lock, so it calls
      * nothing of this library. NULL: none. */
@@ -186,27 +186,27 @@ int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **
 int nornic_dev_open_pair(const struct nornic_dev_config *config, struct nornic_dev *out[2],
                          struct nornic_error *why);
 
-/* Ends the thread and frees the device. 0; or -EBUSY with a sentence that names what is left of its
- * objects, and the device goes on. Events not taken are dropped. */
+/* Ends the thread and frees the device. 0; or -EBUSY with a sentence that names the objects that are
+ * left, and the device goes on. Events not taken are dropped. */
 int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why);
 
 /* One round: frames in, timers, frames out; returns whether anything was done. False at once when another
- * thread is at it. Needed with `no_thread`; on a device with a thread, for who polls in a loop and has no
- * time for another thread: it stands aside while this is called without a pause. Then frames leave before
- * others come in, and the acknowledgement of what came leaves with the next call of this, or of one that
+ * thread is at it. Needed with `no_thread`; on a device with a thread, for a caller that polls in a loop and
+ * has no time for another thread: it stands aside while this is called without a pause. Then frames leave before
+ * others come in, and the acknowledgement of earlier frames leaves with the next call of this, or of one that
  * makes, changes, queries or destroys anything of the device; or by the thread, within half a millisecond.
- * Who ends without any of these, by exit() too, has not acknowledged what came last. */
+ * A process that ends without any of these, by exit() too, has not acknowledged the last frames. */
 bool nornic_dev_progress(struct nornic_dev *dev);
 
 /* Sleeps until a round has something to do, at most `timeout_ns`. For programs that make progress
  * themselves. */
 void nornic_dev_wait(struct nornic_dev *dev, uint64_t timeout_ns);
 
-/* Writes out what the capture has buffered. 0, also without a capture; or the -errno of the write that
+/* Writes out the buffer of the capture. 0, also without a capture; or the -errno of the write that
  * stopped it, now or earlier. */
 int nornic_dev_flush_capture(struct nornic_dev *dev);
 
-/* What the device offers as long as it lives, and its port as it is now. `out_bytes`: sizeof *out. */
+/* The abilities of the device as long as it lives, and its port as it is now. `out_bytes`: sizeof *out. */
 void nornic_dev_query(struct nornic_dev *dev, struct nornic_dev_attr *out, size_t out_bytes);
 void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out, size_t out_bytes);
 
@@ -214,7 +214,7 @@ void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out,
 int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out);
 
 /* The IP address at `index` (0..NORNIC_GID_MAX - 1) that connections are made from and to: that of the GID,
- * or of an iWARP device, whose one GID is no address, one of those that its port is for. 0, or -ENOENT: that
+ * or of an iWARP device, as its one GID is no address, one of those that its port is for. 0, or -ENOENT: that
  * entry is empty. */
 int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out);
 
@@ -229,18 +229,18 @@ int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid);
 int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index);
 
 /* The P_Key table: entry 0 is NORNIC_PKEY_DEFAULT, the others are invalid until set; 0 makes one invalid
- * again, and queue pairs that use it fall silent. 0, or -EINVAL (no such entry, or a key whose low 15 bits
- * are 0). And an entry: 0, or -EINVAL. */
+ * again, and queue pairs that use it fall silent. 0, or -EINVAL (no such entry, or a key with the low 15 bits
+ * 0). And an entry: 0, or -EINVAL. */
 int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey);
 int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey);
 
-/* Takes the port down as a pulled cable does, or up again: what is sent and what comes is lost, and the
- * device has the events PORT_ERR and PORT_ACTIVE (ROCE-EV-9). For tests of what programs do then; queue pairs
+/* Takes the port down as a pulled cable does, or up again: packets of both directions are lost, and the
+ * device has the events PORT_ERR and PORT_ACTIVE (ROCE-EV-9). For tests of programs; queue pairs
  * of one device reach each other all the same. 0, or -EOPNOTSUPP: the port is TCP's (iWARP). */
 int nornic_dev_set_port(struct nornic_dev *dev, bool up);
 
 /* The MAC address of the next hop to `dst`, from GID `sgid_index`: for the address vector of a queue pair
- * or an address handle. Asks the network where the kernel does not know, for at most `timeout_ns`. 0,
+ * or an address handle. Asks the network if the kernel does not know, for at most `timeout_ns`. 0,
  * -EHOSTUNREACH, -ENOENT (no such GID) or another -errno. */
 int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                        uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why);
@@ -253,7 +253,7 @@ void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const 
 
 /* --- asynchronous events of a device (ROCE section 12.2) --- */
 
-/* What it is about is named by one of the members; the others are NULL. */
+/* One of the members names the object that it is about; the others are NULL. */
 struct nornic_event {
     enum nornic_event_type type;
     struct nornic_qp *qp;
@@ -266,7 +266,7 @@ int nornic_dev_event_fd(const struct nornic_dev *dev);
 
 /* Takes the oldest event, waiting at most `timeout_ns` for one. 0; -EAGAIN: none came; -ENOBUFS, once:
  * there was no memory to queue some. Each event taken is acknowledged: until then the object that it
- * names stays, and who destroys that waits (ROCE-EV-20). */
+ * names stays, and a call that destroys it waits (ROCE-EV-20). */
 int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uint64_t timeout_ns);
 
 /* Acknowledges one event as it was taken. */

@@ -78,7 +78,7 @@ void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
 
 #define PLAN_INTERFACES NORNIC_GID_MAX /* each entry may be of another one */
 
-/* Where to send from, and whom to ask. */
+/* The address to send from, and the neighbour to ask. */
 struct plan {
     int sgid_index;
     struct nornic_addr src; /* zero: `sgid_index` is known */
@@ -104,7 +104,7 @@ static void find_ifindexes(const struct host_gids *gids, int sgid_index, struct 
     plan->ifindex_count = plan->ifindexes[0] != 0;
 }
 
-/* Under the device's lock: what the GID table says. */
+/* Reads the GID table, under the device's lock. */
 static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
                         const struct nornic_addr *dst, struct plan *plan)
 {
@@ -185,8 +185,8 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
     return 0;
 }
 
-/* Without the lock, of a port whose packets the kernel routes: where it leads. What the kernel will not send
- * at all is said now, as it is of other ports, so that a program may try another device. */
+/* Finds the way of packets that the kernel routes, without the lock. A destination that the kernel refuses is
+ * told now, as of other ports, so that a program may try another device. */
 static int ask_routes(struct host_cm *cm, const struct nornic_addr *dst, struct plan *plan,
                       struct nornic_error *why)
 {
@@ -206,7 +206,7 @@ static int ask_routes(struct host_cm *cm, const struct nornic_addr *dst, struct 
     return 0;
 }
 
-/* The plan is carried out, except that nothing of it is kept where it fails. */
+/* Carries the plan out. Nothing of it is kept if it fails. */
 static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce_cm_route *to,
                      uint64_t timeout_ns, struct nornic_error *why)
 {

@@ -144,7 +144,7 @@ struct route {
     uint8_t type; /* RTN_... */
     bool has_gateway;
     struct nornic_addr gateway;
-    struct nornic_addr src; /* what the kernel would send from; zero: it does not say */
+    struct nornic_addr src; /* the address to send from; zero: the kernel names none */
 };
 
 static void read_route(const struct nlmsghdr *message, void *ctx)
@@ -164,7 +164,7 @@ static void read_route(const struct nlmsghdr *message, void *ctx)
         } else if (mnl_attr_get_type(a) == RTA_PREFSRC) {
             net_netlink_get_addr(a, &route->src);
         } else if (mnl_attr_get_type(a) == RTA_VIA && len == sizeof(struct rtvia) + 16) {
-            /* struct rtvia: an IPv4 route whose gateway has an IPv6 address */
+            /* struct rtvia: an IPv4 route by a gateway with an IPv6 address */
             memcpy(route->gateway.b, payload + sizeof(struct rtvia), 16);
             route->has_gateway = true;
         }

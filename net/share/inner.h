@@ -7,11 +7,11 @@
 #include "net/share/share.h"
 #include "net/share/who.h"
 
-/* What is known of a socket besides what `own.places` says. */
+/* A socket, in addition to its entry in `own.places`. */
 struct net_share_site {
     int fd;
     unsigned ifindex;
-    uint32_t uid;         /* who opened it: of a borrowed one, another user */
+    uint32_t uid;         /* its opener: of a borrowed one, another user */
     bool is_sure;         /* a trial has found its index */
     uint64_t renew_at_ns; /* net_share_renew(): when to try it; NET_TIME_NONE: it need not be renewed */
 };
@@ -26,13 +26,13 @@ struct net_share {
     uint64_t neighbour_ns;           /* when the next one was opened; 0: there is none */
     uint64_t seen_writes;            /* of the table, when it was read */
     uint64_t marks[NET_SHARE_SLOTS]; /* of the records of others that the view has; 0: none */
-    bool is_census_due;              /* who is known may have died */
+    bool is_census_due;              /* a known process may have died */
     struct net_share_record own;     /* as it is to be in the table */
     struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
     struct net_addr_index by_addr;                     /* of own.places */
     uint64_t renew_at_ns;                              /* the first of all sites' */
     struct net_share_view view;                        /* own among them */
-    uint64_t signature;                                /* of who is there and where */
+    uint64_t signature;                                /* of the processes and their addresses */
     uint64_t now_ns, seen_ns;                          /* of the round; when the table was read */
     struct net_share_record said;                      /* as it is there */
     uint64_t steered_writes; /* of the table, when this process gave its groups their filters */
@@ -57,7 +57,7 @@ static inline int net_share_find(const struct net_share *share, const struct nor
     return -1;
 }
 
-/* Has what is new said in the next round in which the table's lock is free. */
+/* Has the news said in the next round in which the table's lock is free. */
 static inline void net_share_say_soon(struct net_share *share)
 {
     share->is_unsaid = true;
@@ -75,7 +75,7 @@ static inline void net_share_trial_begin(struct net_share *share)
 
 /* --- leave.c --- */
 
-/* Nothing comes to a site's socket any more, and what had come for others is handed over. */
+/* Nothing comes to a site's socket any more, and packets in it for others are handed over. */
 void net_share_empty(struct net_share *share, uint32_t site);
 
 /* --- news.c --- */
@@ -88,7 +88,7 @@ void net_share_news_close(struct net_share *share);
 void net_share_tell(const struct net_share *share);
 /* The table may say something else than when it was read. */
 bool net_share_has_news(struct net_share *share);
-/* The view is new: watches who is next in it. */
+/* The view is new: watches the next process in it. */
 void net_share_watch_next(struct net_share *share);
 
 /* --- view.c --- */
@@ -96,11 +96,11 @@ void net_share_watch_next(struct net_share *share);
 /* Reads the table, and asks of each process whether it lives. True: somebody has died, and is to be
  * buried. */
 bool net_share_refresh(struct net_share *share);
-/* Reads what is new in the table, and asks of those alone, unless a census is due. Hundreds who come at once
+/* Reads the news of the table, and asks of those alone, unless a census is due. Hundreds that come at once
  * write hundreds of times, and each of them is woken each time: to read all there is would take a time that
  * grows by the cube of their number. */
 bool net_share_catch_up(struct net_share *share);
-/* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
+/* Under the table's lock: buries the dead, writes the news, and gives each group its filter. */
 void net_share_say(struct net_share *share);
 
 /* --- renew.c --- */
@@ -115,9 +115,9 @@ void net_share_renew_sum(struct net_share *share);
 /* Under the table's lock: clears the records of the dead, and removes the names of their sockets; `own_slot`
  * is the caller's. Returns whether there were any. */
 bool net_share_bury(struct net_share_table *table, unsigned own_slot);
-/* Removes what is left of those who have died in other network namespaces, where nobody may come any more who
- * would find it; without the lock of the caller's own table, `own`. What others keep locked is left, and all
- * of a directory of several users, where each may remove no names but his own. */
+/* Removes the files of processes that died in other network namespaces, since nobody may come there any more
+ * to find them; without the lock of the caller's own table, `own`. Locked files are left, and so are all of
+ * a directory of several users, since each may remove no names but his own. */
 void net_share_sweep(const struct net_share_dir *dir, const struct net_share_table *own);
 
 /* --- trial.c --- */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group has the user who opened its sockets, and only processes of that user can lend one
- * (net/share/lend.h). When the last of them has gone, those who borrowed theirs are left with a group that
- * nobody can enter any more, not even another process of their own user. So they found it anew, as the user
- * of the oldest of them.
+/* A group belongs to the user that opened its sockets, and only processes of that user can lend one
+ * (net/share/lend.h). When the last of them has gone, the borrowers are left with a group that nobody can
+ * enter any more, not even another process of their own user. So they found it anew, as the user of the
+ * oldest of them.
  *
  * The kernel lets sockets of two users have one address while all of them allow it (SO_REUSEADDR). So each
- * of those who are left first allows it of the socket that it has, and those of the oldest one's user open
- * one of their own beside it as soon as all have done so, which a bind() shows; nobody needs to tell
+ * process that is left first allows it of the socket that it has. Processes of the oldest one's user open a
+ * socket of their own beside it as soon as all have done so, which a bind() shows; nobody needs to tell
  * anybody. The new socket allows it no more once it is bound. The address is never without a socket: the
- * new group gets what comes from then on, and what it gets for somebody who is not in it yet is handed
- * over, as always. One of a third user stays in the old group, and lives by what is handed over. */
+ * new group gets the packets from then on. Packets for a process that is not in it yet are handed over, as
+ * always. A process of a third user stays in the old group, and lives by packets that are handed over. */
 #include <sys/socket.h>
 
 #include "base/base.h"
 #include "net/share/inner.h"
 
-#define AGAIN_NS (50 * NS_PER_MS) /* until others have allowed it, who may sleep */
+#define AGAIN_NS (50 * NS_PER_MS) /* until others have allowed it, which may sleep */
 
-/* Nobody is left at the address of a site who could open another socket of its group. `*founder`: the user of
- * the oldest who are there. */
+/* No process is left at the address of a site that could open another socket of its group. `*founder`: the
+ * user of the oldest that are there. */
 static bool is_orphan(const struct net_share *share, unsigned site, uint32_t *founder)
 {
     const struct net_share_place *place = &share->own.places[site];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process knows of the others, and what they know of it. */
+/* The knowledge of a process about the others, and theirs about it. */
 #include <string.h>
 
 #include "base/base.h"
@@ -28,8 +28,8 @@ static uint64_t sign(const struct net_share *share)
     return hash;
 }
 
-/* The record of another process, which is read where it is not known yet, is that of one who lives. Whether
- * one who is known lives is asked in a census only. */
+/* Reads the record of another process, unless it is known. Returns whether the process lives, which is asked
+ * of a known one in a census only. */
 static bool is_there(struct net_share *share, unsigned slot, uint64_t mark, bool *has_dead)
 {
     const bool is_known = mark == share->marks[slot];
@@ -86,8 +86,8 @@ static void attach(const struct net_share *share, unsigned i)
     (void)net_share_filter_attach(share->sites[i].fd, code, count);
 }
 
-/* Whether the filters differ from those that this process gave its groups, apart from those of its own places
- * that are new: others have written since, or it serves other things. */
+/* Returns whether all groups need new filters, not those of new places alone: others have written since this
+ * process gave its groups theirs, or it serves other things. */
 static bool is_steered_anew(const struct net_share *share, uint64_t writes)
 {
     const struct net_share_record *own = &share->own, *said = &share->said;
@@ -96,7 +96,7 @@ static bool is_steered_anew(const struct net_share *share, uint64_t writes)
            memcmp(own->services, said->services, sizeof own->services) != 0;
 }
 
-/* Gives each group its filter. What nobody has changed since stays: a process that comes with hundreds of
+/* Gives the groups their filters: all, or those of new places. A process that comes with hundreds of
  * addresses writes hundreds of times, and each time one group is new. */
 static void steer(struct net_share *share, bool is_anew)
 {
@@ -111,7 +111,7 @@ static void steer(struct net_share *share, bool is_anew)
     share->steered_writes = net_share_table_writes(&share->table);
 }
 
-/* Of several who see that somebody has died the first has it all to do, the others find it done. */
+/* Several processes see that another one has died: the first does it all, and the others find it done. */
 void net_share_say(struct net_share *share)
 {
     const uint64_t writes = net_share_table_writes(&share->table);

@@ -24,7 +24,7 @@ struct net_share_view {
     unsigned count;
     uint8_t slots[NET_SHARE_SLOTS];   /* of `count` processes, ascending */
     struct net_share_record *records; /* by slot; NET_SHARE_SLOTS of them */
-    uint8_t *last; /* by slot: the place of a record that was found last; NULL: each search is from the first */
+    uint8_t *last; /* by slot: the place of a record that was found last; NULL: searches begin at the first */
 };
 
 /* Bytes of a packet from its BTH on that the rules look at, and where. */
@@ -46,8 +46,8 @@ struct net_share_view {
 const struct net_share_place *net_share_place_of(const struct net_share_record *record,
                                                  const struct nornic_addr *addr, uint32_t scope);
 
-/* The same of a process in the view. A search begins at the place that was found last, and at the one after it:
- * packets come to the same address again, and a walk over the addresses goes from one to the next. */
+/* The same of a process in the view. A search begins at the place that was found last, and the one after it.
+ * Packets come to the same address again, and a walk over the addresses goes from one to the next. */
 const struct net_share_place *net_share_place_at(const struct net_share_view *view, unsigned slot,
                                                  const struct nornic_addr *addr, uint32_t scope);
 

@@ -40,7 +40,7 @@ struct net_udp_rx {
     struct net_udp_control control;
 };
 
-/* What is to be sent, taken apart; in the order of the buffers. */
+/* A message to send, taken apart; in the order of the buffers. */
 struct net_udp_tx {
     struct net_udp_message message;
     int fd; /* -1: its address was given up meanwhile */
@@ -67,7 +67,7 @@ struct net_udp_port {
     struct net_udp_gate gate; /* in front of all sockets */
     bool is_steered;          /* all have their filters */
     struct net_udp_lost lost;
-    uint64_t count_at_ns;  /* when to look at what was dropped */
+    uint64_t count_at_ns;  /* when to look at the drops */
     uint64_t basis_at_ns;  /* the same, of the whole namespace, though no socket of ours has dropped any */
     unsigned busiest;      /* listener that messages came to last */
     unsigned surveys;      /* of the others, so far */
@@ -88,7 +88,7 @@ struct net_udp_port {
 
     char name[80];
     struct net_udp_trouble trouble;
-    struct nornic_addr refused[NET_UDP_REFUSED_MAX]; /* who take no RoCE, until that has been told */
+    struct nornic_addr refused[NET_UDP_REFUSED_MAX]; /* peers without RoCE, until that has been told */
     unsigned refused_count;
 };
 
@@ -113,8 +113,8 @@ int net_udp_listen(struct net_port *base, const struct nornic_addr *addr, struct
 void net_udp_unlisten(struct net_port *base, const struct nornic_addr *addr);
 /* Closes all listeners and their senders. */
 void net_udp_close_listeners(struct net_udp_port *port);
-/* The port's part of net_share_renew(). Messages that wait to be sent from the old socket, or have come to it,
- * are lost, as on a wire. */
+/* The port's part of net_share_renew(). Messages that wait to be sent from the old socket, or have come to
+ * it, are lost, as on a wire. */
 void net_udp_renew_listeners(struct net_udp_port *port);
 /* Filters all sockets. A socket has none if it cannot be had, so that no wanted packet is kept out. */
 void net_udp_filter_all(struct net_udp_port *port);
@@ -124,13 +124,13 @@ void net_udp_filter_all(struct net_udp_port *port);
 /* net_port_ops. */
 unsigned net_udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n, uint32_t train_bytes);
 void net_udp_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns);
-/* Gives the kernel what waits, as far as it takes it. */
+/* Gives the kernel the waiting messages, as far as it takes them. */
 void net_udp_send(struct net_udp_port *port, uint64_t now_ns);
-/* What was to be sent from a socket and waits goes with it; the rest stays. */
+/* Drops the messages that wait to be sent from a socket; the rest stays. */
 void net_udp_forget(struct net_udp_port *port, int fd);
-/* Keeps in mind what ICMP said, to whichever process of the address. */
+/* Notes an answer of ICMP, to whichever process of the address. */
 void net_udp_note_refusal(struct net_udp_port *port, const struct net_udp_refusal *refusal);
-/* Takes what ICMP said against what a socket sent. Returns whether there was anything. Those behind so many
+/* Takes the answers of ICMP to packets of a socket. Returns whether there was anything. Those behind so many
  * wait for the next round: a flood of them keeps nothing else waiting. */
 bool net_udp_take_refusals(struct net_udp_port *port, int fd);
 /* net_port.mode. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sending half of the udp port, and what the path says against what was sent. */
+/* The sending half of the udp port, and the answers of the path to its packets. */
 #define _GNU_SOURCE /* sendmmsg() */
 #include <assert.h>
 #include <errno.h>
@@ -57,8 +57,8 @@ bool net_udp_take_refusals(struct net_udp_port *port, int fd)
     return taken > 0;
 }
 
-/* A try at another's wish, who does not say what time it is: when the next one of the port's own is to be
- * stays, and it is none of those that count. */
+/* A try at the wish of a caller without a clock: the time of the port's own next try stays, and this one is
+ * none of those that count. */
 static void send_early(struct net_udp_port *port)
 {
     const struct net_backoff backoff = port->backoff;
@@ -111,8 +111,8 @@ static void skip_message(struct net_udp_port *port, int error, bool was_said)
 {
     const struct net_udp_tx *m = &port->tx[port->tx_first];
     bool is_train = m->size.pkts > 1;
-    /* A way out of here computes no checksums of what it would cut; or the kernel takes no such train, whose
-     * packets are longer than the route takes. Where it has not taken any yet, it may take none at all. */
+    /* A way out of here computes no checksums of packets that it cuts; or the kernel takes no such train, as
+     * its packets are longer than the route takes. If it has not taken any yet, it may take none at all. */
     if (is_train && (error == EIO || (error == EINVAL && !port->has_sent_train))) {
         port->has_trains = false;
         net_port_set_mode(&port->base, net_udp_mode(port));
@@ -124,14 +124,14 @@ static void skip_message(struct net_udp_port *port, int error, bool was_said)
 }
 
 /* The error of an attempt to send. Returns whether to go on. `*was_refused`: of an earlier attempt with the
- * same message; a socket returns what ICMP said once, and has sent nothing then. */
+ * same message; a socket returns an answer of ICMP once, and has sent nothing then. */
 static bool take_error(struct net_udp_port *port, int error, bool *was_refused, uint64_t now_ns)
 {
     if (error == EINTR)
         return true;
-    /* A queue that is full for a moment, and a rule that drops all of it, look alike: who asks for errors
-     * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once.
-     */
+    /* A queue that is full for a moment, and a rule that drops all of it, look alike: a socket that asks for
+     * errors (IP_RECVERR) gets ENOBUFS for both. Messages after one that was tried often enough are tried
+     * once. */
     if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
         skip_message(port, error, false);
         *was_refused = false;
@@ -164,7 +164,7 @@ static void count_sent(struct net_udp_port *port, unsigned n)
     }
 }
 
-/* How many messages the kernel took, or -1. What takes several takes longer with one. */
+/* Returns how many messages the kernel took, or -1. The call for several takes longer with one. */
 static int give(int fd, struct mmsghdr *heads, unsigned n)
 {
     if (n > 1)
@@ -196,7 +196,7 @@ void net_udp_send(struct net_udp_port *port, uint64_t now_ns)
     }
 }
 
-/* From now on a survey sees what ICMP tells of the sender. The set reports errors without being asked. */
+/* From now on a survey sees the answers of ICMP to the sender. The set reports errors without being asked. */
 static void watch_sender(const struct net_udp_port *port, struct net_udp_sender *sender)
 {
     struct epoll_event event = {.data.u64 = NET_UDP_READY_SENDER | (uint32_t)sender->fd};

@@ -24,7 +24,7 @@ static void open_dev(const struct host_dev_config *more)
     config.port = "packet:nn0";
     netns_enter(&veth, 0);
     cr_assert_eq(host_dev_open(&config, &dev, &why), 0, "%s", why.text);
-    netns_enter(&veth, -1); /* the device stays where it was opened */
+    netns_enter(&veth, -1); /* the device stays in its namespace */
 }
 
 static void setup(void)
@@ -155,7 +155,8 @@ Test(gids, the_mac_follows_too)
 /* Addresses that found no room get it when others go. */
 Test(gids, a_full_table_takes_more_when_it_can)
 {
-    run("for i in $(seq 280); do echo addr add 10.90.$((i / 200)).$((i % 200))/32 dev nn0; done | ip -batch -");
+    run("for i in $(seq 280); do echo addr add 10.90.$((i / 200)).$((i % 200))/32 dev nn0; done |"
+        "ip -batch -");
     open_dev(&(struct host_dev_config){.port = NULL});
     cr_expect_str_neq(gid(254), "-");
     struct nornic_error notice;
@@ -255,7 +256,7 @@ Test(gids, ROCE_QP_32_the_path_mtu_follows_the_interface)
     cr_expect_eq(mtu_after("ip link set nn0 mtu 1500"), 1500);
 }
 
-/* Who follows the interface beside the device (sock/ports.c) looks here. */
+/* A follower of the interface beside the device (sock/ports.c) looks here. */
 Test(gids, the_interface_is_known_as_its_last_news_left_it)
 {
     struct net_interface interface;
@@ -330,7 +331,7 @@ Test(gids, address_of_another_program_comes_when_that_ends)
     await_gid(2, "10.77.0.1");
 }
 
-/* The one address that there is: then the port has none, and it is said who has it. */
+/* The one address that there is: then the port has none, and its holder is named. */
 Test(gids, who_has_the_only_address_is_named)
 {
     struct nornic_error why = {""};

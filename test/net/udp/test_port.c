@@ -105,7 +105,7 @@ static struct net_frame receive(struct net_port *port)
     return frame;
 }
 
-/* The payload of packet `i` of a train or frame begins with what was built. */
+/* The payload of packet `i` of a train or frame begins with the bytes that were built. */
 static void expect_payload(const struct net_frame *frame, uint32_t seg_bytes, uint32_t i, uint8_t seed)
 {
     struct net_train train;
@@ -199,7 +199,7 @@ static void build_with(struct net_frame *buf, uint8_t tos, uint8_t ttl)
     put_be16(buf->data + 24, net_checksum_ipv4(buf->data + 14, 20));
 }
 
-/* A burst whose first frame has another TOS and TTL than the rest; each comes as it was sent. */
+/* The first frame of a burst has another TOS and TTL than the rest; each comes as it was sent. */
 static void bounce_burst(unsigned n, const uint8_t first[2], const uint8_t rest[2])
 {
     struct net_frame bufs[NET_BURST];
@@ -220,7 +220,7 @@ static void bounce_burst(unsigned n, const uint8_t first[2], const uint8_t rest[
 }
 
 /* The socket sends with the usual ones by itself, and whoever wants others gets these: before it is so, while
- * it is, when others become usual, and where a burst has both. */
+ * it is, when others become usual, and if a burst has both. */
 Test(udp_port, each_frame_leaves_with_its_own_tos_and_ttl)
 {
     static const uint8_t a[] = {0x62, 33}, b[] = {0xb8, 33}, c[] = {0xb8, 255};
@@ -239,7 +239,7 @@ Test(udp_port, each_frame_leaves_with_its_own_tos_and_ttl)
     cr_assert_eq(ports[0]->counters.tx_errors, 0);
 }
 
-/* TTL 0 is the one that the kernel has for all, also where the socket was given one before. */
+/* TTL 0 is the one that the kernel has for all, also if the socket was given one before. */
 Test(udp_port, who_names_no_ttl_gets_the_kernel_s)
 {
     static const uint8_t a[] = {0x62, 33};
@@ -287,7 +287,7 @@ Test(udp_port, listens_to_its_address_and_to_groups_only)
     cr_assert(strstr(why.text, "is not the address of port udp:127."), "%s", why.text);
 }
 
-/* The member gets it once; the sender, also a member, does not: the engine hands over what is its own. */
+/* The member gets it once; the sender, also a member, does not: the engine hands over its own packets. */
 Test(udp_port, group_reaches_its_members)
 {
     struct nornic_error why;
@@ -301,7 +301,7 @@ Test(udp_port, group_reaches_its_members)
     cr_assert(memcmp(frame.data + 30, group.b + 12, 4) == 0, "it says to whom it was");
     expect_payload(&frame, 0, 0, 9);
     net_port_rx_release(ports[1], &frame, 1);
-    send_one(1, &addrs[0], 100, 0, 1); /* what came before this has been looked at with it */
+    send_one(1, &addrs[0], 100, 0, 1); /* earlier packets have been looked at with it */
     frame = receive(ports[0]);
     cr_assert(memcmp(frame.data + 26, addrs[1].b + 12, 4) == 0);
     net_port_rx_release(ports[0], &frame, 1);
@@ -395,7 +395,7 @@ Test(udp_port, icmp_is_counted_and_named)
     cr_assert_null(net_port_trouble(ports[0]), "it was heard since");
 }
 
-/* What ICMP said of the one does not keep the next from leaving. */
+/* An answer of ICMP to the one does not keep the next from leaving. */
 Test(udp_port, refusal_costs_the_next_nothing)
 {
     struct nornic_addr nobody = addrs[1];
@@ -481,7 +481,7 @@ Test(udp_port, addresses_and_groups_of_one_port)
     net_port_close(port);
 }
 
-/* Sends from the port to `addrs[1]`, whose port takes it. */
+/* Sends from the port to the port of `addrs[1]`, and takes it there. */
 static void send_from(struct net_port *port, const struct nornic_addr *src)
 {
     struct net_frame buf;
@@ -529,7 +529,7 @@ Test(udp_port, each_of_many_addresses_sends_and_hears)
     net_port_close(port);
 }
 
-/* What ICMP says against packets of any address is heard, though one address alone is looked at each time. */
+/* ICMP's answers to packets of each address are heard, though one address alone is looked at each time. */
 Test(udp_port, refusals_of_each_address_are_heard)
 {
     enum { COUNT = 40 };
@@ -556,7 +556,7 @@ Test(udp_port, refusals_of_each_address_are_heard)
     net_port_close(port);
 }
 
-/* The process keeps descriptors for other things, and the sentence says what to do. */
+/* The process keeps descriptors for other things, and the sentence names the remedy. */
 Test(udp_port, addresses_leave_descriptors_to_the_process)
 {
     struct net_port *port;
