@@ -192,9 +192,10 @@ int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why);
 
 /* One round: frames in, timers, frames out; returns whether anything was done. False at once when another
  * thread is at it. Needed with `no_thread`; on a device with a thread, for a caller that polls in a loop and
- * has no time for another thread: it stands aside while this is called without a pause. Then frames leave before
- * others come in, and the acknowledgement of earlier frames leaves with the next call of this, or of one that
- * makes, changes, queries or destroys anything of the device; or by the thread, within half a millisecond.
+ * has no time for another thread: it stands aside while this is called without a pause. Then frames leave
+ * before others come in, and the acknowledgement of earlier frames leaves with the next call of this, or of
+ * a call that makes, changes, queries or destroys anything of the device; or by the thread, within half a
+ * millisecond.
  * A process that ends without any of these, by exit() too, has not acknowledged the last frames. */
 bool nornic_dev_progress(struct nornic_dev *dev);
 
