@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The registry of the processes that share addresses: a file for each network namespace. net/share/dir.h has
- * the directory. It has a slot for each udp port. A slot is leased by a lock on a byte of the file. The kernel
- * takes the lock back when the process ends, however it ends; the record of a slot without holder says nothing.
+/* The registry of the processes that share addresses: a file for each network namespace. net/share/dir.h
+ * has the directory. It has a slot for each udp port. A slot is leased by a lock on a byte of the file. The
+ * kernel takes the lock back when the process ends, however it ends; the record of a slot without holder says
+ * nothing.
  *
  * Slot s stands for the queue pair numbers and the communication ids with the upper 8 bits s. All of a
  * record is checked when it is read: another process may have written nonsense, or died while
