@@ -27,7 +27,7 @@ static void add_if(struct program *p, uint32_t k)
     p->code[p->count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1);
 }
 
-/* A jump to what add_label() will place. */
+/* A jump to the place that add_label() will set. */
 static unsigned add_jump(struct program *p)
 {
     add(p, BPF_JMP | BPF_JA, 0);
