@@ -180,9 +180,9 @@ answer() {
     [ -n "$answer" ] || answer="nothing: $(tail -2 "$tmp/$1.err" | tr '\n' ' ')"
 }
 
-# ask NAME ORDER: both. expect CASE NAME ORDER PATTERN: the answer is as the pattern
+# ask NAME ORDER: both. wire_expect CASE NAME ORDER PATTERN: the answer is as the pattern
 ask() { order "$1" "$2" && answer "$1"; }
-expect() {
+wire_expect() {
     ask "$2" "$3"
     # shellcheck disable=SC2053
     if [[ $answer == $4 ]]; then ok "$1"; else notok "$1" "$2 to '$3': $answer"; fi

@@ -19,7 +19,7 @@ connected() {
     order a "connect 10.80.0.1 10.80.0.2 0 12"
     order b "connect 10.80.0.2 10.80.0.1 0 12"
     answer a && answer b
-    expect connect a "write 1" "write success"
+    wire_expect connect a "write 1" "write success"
 }
 # arm FROM TO PKEY_INDEX: both ends have an alternate path, by the addresses 10.FROM.0.x; packets both ways arm it
 arm() {
@@ -43,35 +43,35 @@ capture_end() {
 
 # --- a device without the option ---
 connected udp:lo
-expect no_option_no_flag a caps "caps apm 0*"
-expect no_option_no_path a "load 10.81.0.1 10.81.0.2 0" "load EINVAL"
-expect no_option_no_state a "set 1" "set EINVAL"
+wire_expect no_option_no_flag a caps "caps apm 0*"
+wire_expect no_option_no_path a "load 10.81.0.1 10.81.0.2 0" "load EINVAL"
+wire_expect no_option_no_state a "set 1" "set EINVAL"
 wire_end
 
 # --- with it ---
 connected udp:lo,apm,pkey=0x8001
-expect flag a caps "caps apm 1 max_pkeys 2"
-expect rearm_needs_a_path a "set 1" "set EINVAL"
-expect armed_is_not_for_programs a "set 2" "set EINVAL"
-expect unknown_p_key a "load 10.81.0.1 10.81.0.2 7" "load EINVAL"
-expect a_path_of_an_address_of_others a "load 10.99.0.1 10.81.0.2 0" "load EINVAL"
+wire_expect flag a caps "caps apm 1 max_pkeys 2"
+wire_expect rearm_needs_a_path a "set 1" "set EINVAL"
+wire_expect armed_is_not_for_programs a "set 2" "set EINVAL"
+wire_expect unknown_p_key a "load 10.81.0.1 10.81.0.2 7" "load EINVAL"
+wire_expect a_path_of_an_address_of_others a "load 10.99.0.1 10.81.0.2 0" "load EINVAL"
 capture_begin
 arm 81 1
-expect armed_here a path "path ARMED 10.80.0.2 pkey_index 0 *"
-expect armed_there b path "path ARMED 10.80.0.1 pkey_index 0 *"
-expect rearmed_by_hand a "set 1" "set ok"
-expect rearm_is_told a path "path REARM *"
+wire_expect armed_here a path "path ARMED 10.80.0.2 pkey_index 0 *"
+wire_expect armed_there b path "path ARMED 10.80.0.1 pkey_index 0 *"
+wire_expect rearmed_by_hand a "set 1" "set ok"
+wire_expect rearm_is_told a path "path REARM *"
 ask a "write 1"
-expect armed_again a path "path ARMED *"
+wire_expect armed_again a path "path ARMED *"
 
 # the first way goes: the program's next Write arrives by the second, and each end hears of it
 ip -n "$ns_a" link set nna down
-expect ROCE_HDR_2_the_connection_goes_on a "write 3" "write success"
-expect ROCE_EV_7_event_of_the_requester a event "event path migrated"
-expect ROCE_EV_7_event_of_the_responder b event "event path migrated"
-expect migrated_here a path "path MIGRATED 10.81.0.2 pkey_index 1 *"
-expect migrated_there b path "path MIGRATED 10.81.0.1 pkey_index 1 *"
-expect nothing_is_lost b memory "memory 6"
+wire_expect ROCE_HDR_2_the_connection_goes_on a "write 3" "write success"
+wire_expect ROCE_EV_7_event_of_the_requester a event "event path migrated"
+wire_expect ROCE_EV_7_event_of_the_responder b event "event path migrated"
+wire_expect migrated_here a path "path MIGRATED 10.81.0.2 pkey_index 1 *"
+wire_expect migrated_there b path "path MIGRATED 10.81.0.1 pkey_index 1 *"
+wire_expect nothing_is_lost b memory "memory 6"
 capture_end 5
 [ -z "${KEEP:-}" ] || cp "$tmp/wire.pcap" "$KEEP"
 # before: MigReq 0 since both ends have loaded a path; after: MigReq 1, addresses and P_Key of the alternate path
@@ -87,27 +87,27 @@ if [ $rc = 0 ] && [[ $out == *"ICRC good 10, bad 0"* ]]; then ok verified; else 
 ip -n "$ns_a" link set nna up
 ip -n "$ns_a" route replace 10.80.0.2 via 10.77.0.2 src 10.80.0.1
 arm 80 0
-expect migrates_by_hand a "set 0" "set ok"
-expect event_by_hand a event "event path migrated"
-expect by_hand_it_goes_on a "write 1" "write success"
-expect followed b event "event path migrated"
-expect back_there b path "path MIGRATED 10.80.0.1 pkey_index 0 *"
+wire_expect migrates_by_hand a "set 0" "set ok"
+wire_expect event_by_hand a event "event path migrated"
+wire_expect by_hand_it_goes_on a "write 1" "write success"
+wire_expect followed b event "event path migrated"
+wire_expect back_there b path "path MIGRATED 10.80.0.1 pkey_index 0 *"
 
 # the address goes: the same
 arm 81 1
 ip -n "$ns_a" addr del 10.80.0.1/32 dev lo
-expect an_address_goes a event "event path migrated"
-expect without_the_address a "write 1" "write success"
-expect told_there b event "event path migrated"
+wire_expect an_address_goes a event "event path migrated"
+wire_expect without_the_address a "write 1" "write success"
+wire_expect told_there b event "event path migrated"
 
 # an alternate path that is gone when it is needed
 ip -n "$ns_a" addr add 10.80.0.1/32 dev lo
 ip -n "$ns_a" route replace 10.80.0.2 via 10.77.0.2 src 10.80.0.1
 arm 80 0
-expect armed_once_more a path "path ARMED *"
+wire_expect armed_once_more a path "path ARMED *"
 ip -n "$ns_a" addr del 10.80.0.1/32 dev lo
 ip -n "$ns_a" link set nnc down
-expect no_path_is_left a "write 1" "write transport retry counter exceeded"
-expect ROCE_EV_7_event_of_a_failure a event "event path migration request error"
+wire_expect no_path_is_left a "write 1" "write transport retry counter exceeded"
+wire_expect ROCE_EV_7_event_of_a_failure a event "event path migration request error"
 wire_end
 exit $status

@@ -41,8 +41,8 @@ member() {
 }
 none="transport retry counter exceeded"
 connected udp:nna,pkey=0x8001,pkey=2 1 udp:nnb,pkey0=0x8001,pkey=2 0
-expect ROCE_VB_6_table_begins_with_the_default_key a pkeys "pkeys ffff 8001 0002, bad 0"
-expect pkey0_is_the_first_and_the_default_key_the_last b pkeys "pkeys 8001 0002 ffff, bad 0"
+wire_expect ROCE_VB_6_table_begins_with_the_default_key a pkeys "pkeys ffff 8001 0002, bad 0"
+wire_expect pkey0_is_the_first_and_the_default_key_the_last b pkeys "pkeys 8001 0002 ffff, bad 0"
 wire_end
 member pkey_index_chooses ,pkey=0x8001 1 ,pkey=0x8001 1 success 32769 0
 member each_end_has_its_index ,pkey=0x8001 1 ,pkey=7,pkey=0x8001 2 success 32769 0
