@@ -124,10 +124,34 @@ void smcr_retire(struct smcr *smcr, uint64_t now_ns)
     smcr_settle(smcr, now_ns);
 }
 
+static bool has_unheard_conn(const struct smcr_group *group)
+{
+    struct smcr_conn_status status;
+    for (const struct smcr_conn *conn = group->conns; conn; conn = conn->group_next) {
+        smcr_conn_status(conn, &status);
+        if (!status.has_said_all)
+            return true;
+    }
+    return false;
+}
+
+bool smcr_retire_unheard(struct smcr *smcr, uint64_t now_ns)
+{
+    bool any = false;
+    for (struct smcr_group *group = smcr->groups; group; group = group->next) {
+        if (!has_unheard_conn(group))
+            continue;
+        smcr_group_end(group, true, "the instance retires", now_ns);
+        any = true;
+    }
+    smcr_settle(smcr, now_ns);
+    return any;
+}
+
 bool smcr_lingers(const struct smcr *smcr)
 {
     for (const struct smcr_group *group = smcr->groups; group; group = group->next)
-        if (group->version == 2 && (group->state == SMCR_GROUP_ENDING || smcr->is_retiring))
+        if (group->state == SMCR_GROUP_ENDING || smcr->is_retiring)
             return true;
     return false;
 }

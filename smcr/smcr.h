@@ -100,10 +100,16 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns);
 /* Ends gracefully: no new connection, DELETE LINK (all) on every group that has none left (SMCR-ABT-09). */
 void smcr_retire(struct smcr *smcr, uint64_t now_ns);
 
-/* Whether link groups of version 2 still end: their peers may send for a moment, and Linux never forgives
- * what is not acknowledged. Once the instance retires, these are all that it has: their connections are still
- * being closed, or reset, and the peers' answers to that come. Who destroys the instance waits for this,
- * within reason. */
+/* Ends, after smcr_retire(), the groups with a connection that has not said all: its bytes or its end did not
+ * reach the peer. All connections of such a group are reset, and DELETE LINK (all, disorderly) tells the peer
+ * (RFC 7609 4.8.3). Connections that have said all keep their group, because its end would reset the peer's
+ * program before it has read the end of the stream. Returns whether a group was ended. */
+bool smcr_retire_unheard(struct smcr *smcr, uint64_t now_ns);
+
+/* Whether the caller should wait, within reason, before smcr_destroy(). Link groups that end wait for the
+ * delivery of their DELETE LINK, and those of a client for the server's DELETE LINK (SMCR-LGT-04). A group of
+ * version 2 also acknowledges for a moment longer, because Linux waits without end for an acknowledgement. All
+ * groups of an instance that retires count: their connections still end, and their DELETE LINK follows. */
 bool smcr_lingers(const struct smcr *smcr);
 
 /* Gives the RMB back that has this key on one of the links, if no connection uses it, however long that has

@@ -29,6 +29,8 @@
 #define PEER_DRAWS 16u
 /* How long the end waits for connections that still talk to their peers. */
 #define DRAIN_NS 2000000000ull
+/* How long it waits after that for the peers of connections that did not end. */
+#define TELL_NS 500000000ull
 
 static void make_room_for_fds(void)
 {
@@ -203,18 +205,28 @@ static bool core_lingers(void)
     return lingers;
 }
 
+static void wait_for_core(uint64_t end_ns)
+{
+    while (core_lingers() && host_now_ns() < end_ns)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Ends connections, then their link groups: peers hear DELETE LINK (SMCR-ABT-09). */
 static void drain(void)
 {
     uint64_t end_ns = host_now_ns() + DRAIN_NS;
     close_all();
     while (!is_drained() && host_now_ns() < end_ns)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    /* Groups without connections are told that we go (SMCR-ABT-09). */
     smcr_rt_lock();
     smcr_retire(smcr_rt.core, host_now_ns());
     smcr_rt_unlock();
-    while (core_lingers() && host_now_ns() < end_ns)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    wait_for_core(end_ns);
+    smcr_rt_lock();
+    bool tells = smcr_retire_unheard(smcr_rt.core, host_now_ns());
+    smcr_rt_unlock();
+    if (tells)
+        wait_for_core(host_now_ns() + TELL_NS);
 }
 
 /* Those that the peers have not ended: with FIN if all is said, else with RST. */
