@@ -67,6 +67,7 @@ struct smcr {
     struct smcr_effects *effects, **effects_tail;   /* what steps have left: smcr/effects.h */
     struct smcr_counters counters;
     bool is_retiring;
+    uint64_t farewell_end_ns; /* retiring: a peer of version 1 has so long to close its connections */
 };
 
 /* Around control calls of a port's device. */

@@ -11,8 +11,9 @@
 #include "smcr/handshake/handshake.h"
 #include "smcr/progress.h"
 
-#define MAX_CONNS  (1u << 24)
-#define MAX_GROUPS (1u << 16)
+#define MAX_CONNS     (1u << 24)
+#define MAX_GROUPS    (1u << 16)
+#define FAREWELL_PART 2 /* of llc_ns */
 
 /* SMCR section 24. */
 static const struct smcr_times default_times = {
@@ -118,6 +119,7 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
 void smcr_retire(struct smcr *smcr, uint64_t now_ns)
 {
     smcr->is_retiring = true;
+    smcr->farewell_end_ns = now_ns + smcr->config.times.llc_ns / FAREWELL_PART;
     for (struct smcr_group *group = smcr->groups; group; group = group->next)
         if (group->num_conns == 0)
             smcr_group_end(group, true, "the instance retires", now_ns);
@@ -141,17 +143,24 @@ bool smcr_retire_unheard(struct smcr *smcr, uint64_t now_ns)
     for (struct smcr_group *group = smcr->groups; group; group = group->next) {
         if (!has_unheard_conn(group))
             continue;
-        smcr_group_end(group, true, "the instance retires", now_ns);
+        smcr_group_end_for(group, SMCR_DELETE_OPERATOR, "the instance retires", now_ns);
         any = true;
     }
     smcr_settle(smcr, now_ns);
     return any;
 }
 
-bool smcr_lingers(const struct smcr *smcr)
+/* Version 2 waits for all answers, because Linux waits without end for an acknowledgement. */
+static bool waits_for_conns(const struct smcr_group *group, uint64_t now_ns)
+{
+    const struct smcr *smcr = group->smcr;
+    return smcr->is_retiring && (group->version == 2 || now_ns < smcr->farewell_end_ns);
+}
+
+bool smcr_lingers(const struct smcr *smcr, uint64_t now_ns)
 {
     for (const struct smcr_group *group = smcr->groups; group; group = group->next)
-        if (group->state == SMCR_GROUP_ENDING || smcr->is_retiring)
+        if (group->state == SMCR_GROUP_ENDING || waits_for_conns(group, now_ns))
             return true;
     return false;
 }

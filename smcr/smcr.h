@@ -100,17 +100,14 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns);
 /* Ends gracefully: no new connection, DELETE LINK (all) on every group that has none left (SMCR-ABT-09). */
 void smcr_retire(struct smcr *smcr, uint64_t now_ns);
 
-/* Ends, after smcr_retire(), the groups with a connection that has not said all: its bytes or its end did not
- * reach the peer. All connections of such a group are reset, and DELETE LINK (all, disorderly) tells the peer
- * (RFC 7609 4.8.3). Connections that have said all keep their group, because its end would reset the peer's
- * program before it has read the end of the stream. Returns whether a group was ended. */
+/* Ends by DELETE LINK (all) the groups in which a connection has not said all: the rest is lost, as the peer
+ * hears (RFC 7609 4.8.3). Other peers may still read the end of their streams. Returns whether any ended. */
 bool smcr_retire_unheard(struct smcr *smcr, uint64_t now_ns);
 
-/* Whether the caller should wait, within reason, before smcr_destroy(). Link groups that end wait for the
- * delivery of their DELETE LINK, and those of a client for the server's DELETE LINK (SMCR-LGT-04). A group of
- * version 2 also acknowledges for a moment longer, because Linux waits without end for an acknowledgement. All
- * groups of an instance that retires count: their connections still end, and their DELETE LINK follows. */
-bool smcr_lingers(const struct smcr *smcr);
+/* Whether the caller should wait before smcr_destroy(): DELETE LINK is on its way, or, of a client, not answered
+ * (SMCR-LGT-04), or Linux may still need acknowledgements (version 2); or the instance retires, and
+ * connections still end: in version 1 half of times.llc_ns counts at most. */
+bool smcr_lingers(const struct smcr *smcr, uint64_t now_ns);
 
 /* Gives the RMB back that has this key on one of the links, if no connection uses it, however long that has
  * been: DELETE RKEY, when nothing else runs. Else it goes when it was idle for times.rmb_idle_ns, but for the

@@ -200,7 +200,7 @@ static bool is_drained(void)
 static bool core_lingers(void)
 {
     smcr_rt_lock();
-    bool lingers = smcr_lingers(smcr_rt.core);
+    bool lingers = smcr_lingers(smcr_rt.core, host_now_ns());
     smcr_rt_unlock();
     return lingers;
 }

@@ -77,7 +77,7 @@ Test(instance, SMCR_FBK_06_the_defaults_are_those_of_section_24)
     cr_assert_eq(t->close_guard_ns, 60 * PAIR_S);
     cr_assert_eq(t->abort_guard_ns, 5 * PAIR_S);
     cr_assert_eq(t->stale_cursor_ns, 200 * PAIR_MS);
-    cr_assert_eq(t->cork_ns, 1, "what is given is kept");
+    cr_assert_eq(t->cork_ns, 1, "a given time is kept");
     cr_assert_eq(smcr->config.max_links, 2);
     cr_assert_eq(smcr_deadline_ns(smcr), NET_TIME_NONE);
     smcr_destroy(smcr, 0);
@@ -352,5 +352,62 @@ Test(instance, SMCR_ABT_09_retiring_takes_no_new_connection_and_ends_idle_groups
     pair_run_for(pair, PAIR_S);
     cr_assert_null(pair->node[1].smcr->groups);
     cr_assert_null(pair->node[0].smcr->groups);
+    cr_assert_null(pair_free(pair));
+}
+
+/* An instance that retires waits for its connections, and each end for the other's DELETE LINK.
+ * covers: SMCR-ABT-09, SMCR-LGT-04 */
+Test(instance, SMCR_ABT_09_an_instance_that_retires_lingers_until_its_groups_are_gone)
+{
+    for (unsigned node = 0; node < 2; node++) { /* 0: the client */
+        struct pair *pair = pair_new(&(struct pair_config){.seed = 3 + node, .ports = {2, 2}});
+        const struct smcr *smcr = pair->node[node].smcr;
+        struct pair_conn *c = pair_connect(pair, 0);
+        cr_assert_not(smcr_lingers(smcr, pair->now_ns), "it does not retire");
+        pair_close(&c->end[node]);
+        pair_run_for(pair, PAIR_MS);
+        smcr_retire(pair->node[node].smcr, pair->now_ns);
+        cr_assert(smcr_lingers(smcr, pair->now_ns), "%u: the peer has not closed", node);
+        cr_assert_not(smcr_retire_unheard(pair->node[node].smcr, pair->now_ns), "%u: it has said all", node);
+        pair_close(&c->end[!node]);
+        for (unsigned us = 0; us < 100000 && smcr_lingers(smcr, pair->now_ns); us++)
+            pair_run_for(pair, PAIR_US);
+        cr_assert_eq(pair->node[0].sent[SMCR_LLC_DELETE_LINK], node == 0, "%u: the client's request", node);
+        cr_assert_eq(pair->node[1].sent[SMCR_LLC_DELETE_LINK], 1, "%u: the server's", node);
+        cr_assert_not(smcr_lingers(smcr, pair->now_ns));
+        pair_run_for(pair, 10 * PAIR_US);         /* frames on the wire arrive */
+        for (unsigned port = 0; port < 2; port++) /* as after the end of a process */
+            pair_cut(pair, node, port, false);
+        pair_run_for(pair, 60 * PAIR_S);
+        cr_assert_eq(smcr_counters(pair->node[!node].smcr)->links_failed, 0, "%u: the peer heard it", node);
+        cr_assert_null(pair->node[!node].smcr->groups);
+        cr_assert_null(pair_free(pair));
+    }
+}
+
+/* Bytes that the peer does not take are lost with the instance, which the peer hears at once.
+ * covers: SMCR-ABT-09, SMCR-LGT-02 */
+Test(instance, SMCR_ABT_09_groups_with_bytes_that_nobody_takes_are_deleted_at_last)
+{
+    struct pair *pair = pair_new(&(struct pair_config){.seed = 5, .ports = {2, 2}});
+    struct pair_conn *c = pair_connect(pair, 0);
+    static const uint8_t bytes[1000];
+    cr_assert_eq(smcr_conn_send(c->end[1].conn, bytes, sizeof bytes, 0, pair->now_ns), sizeof bytes);
+    pair_close(&c->end[1]);
+    smcr_retire(pair->node[1].smcr, pair->now_ns);
+    pair_run_for(pair, 999 * PAIR_MS);
+    cr_assert(smcr_lingers(pair->node[1].smcr, pair->now_ns));
+    pair_run_for(pair, PAIR_MS);
+    cr_assert_not(smcr_lingers(pair->node[1].smcr, pair->now_ns), "half of 2 s");
+    cr_assert_eq(pair->node[1].sent[SMCR_LLC_DELETE_LINK], 0, "there is still time");
+    cr_assert(smcr_retire_unheard(pair->node[1].smcr, pair->now_ns));
+    pair_run_for(pair, 10 * PAIR_MS);
+    cr_assert_eq(pair->node[1].sent[SMCR_LLC_DELETE_LINK], 1);
+    cr_assert_not(smcr_lingers(pair->node[1].smcr, pair->now_ns));
+    cr_assert_null(pair->node[0].smcr->groups, "the client was told");
+    cr_assert_eq(smcr_counters(pair->node[0].smcr)->links_failed, 0);
+    struct smcr_conn_status status;
+    smcr_conn_status(c->end[0].conn, &status);
+    cr_assert_eq(status.error, -ECONNRESET);
     cr_assert_null(pair_free(pair));
 }

@@ -329,16 +329,16 @@ Test(pair_v2, an_instance_that_retires_lingers_while_connections_end)
     know_eid(&config, 1, "X");
     struct pair *pair = begin(&config, &seen);
     struct pair_conn *c = connect(pair);
-    cr_assert_not(smcr_lingers(pair->node[0].smcr));
+    cr_assert_not(smcr_lingers(pair->node[0].smcr, pair->now_ns));
     pair_close(&c->end[0]);
     smcr_retire(pair->node[0].smcr, pair->now_ns);
-    pair_run_for(pair, PAIR_S);
-    cr_assert(smcr_lingers(pair->node[0].smcr), "the peer has not closed yet");
+    pair_run_for(pair, 2 * PAIR_S);
+    cr_assert(smcr_lingers(pair->node[0].smcr, pair->now_ns), "the peer has not closed yet");
     pair_close(&c->end[1]);
     pair_run_for(pair, 100 * PAIR_MS);
-    cr_assert(smcr_lingers(pair->node[0].smcr), "the peer may still say something");
+    cr_assert(smcr_lingers(pair->node[0].smcr, pair->now_ns), "the peer may still say something");
     pair_run_for(pair, PAIR_S);
-    cr_assert_not(smcr_lingers(pair->node[0].smcr));
+    cr_assert_not(smcr_lingers(pair->node[0].smcr, pair->now_ns));
     finish(pair);
 }
 
