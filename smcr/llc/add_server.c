@@ -211,8 +211,8 @@ void smcr_llc_notice(struct smcr_link *link, const struct smcr_llc_msg *m, uint6
     (void)now_ns;
     if (group->state != SMCR_GROUP_USABLE)
         return; /* the first contact brings a second link anyway */
-    /* SMCR-SER-03. It could be ignored while a link is added; but if that fails for want of the RNIC that the
-     * client has found, the same port of ours is the one to offer again. */
+    if (smcr_llc_exchange(group) == SMCR_LLC_ADDING)
+        return; /* the client takes the ADD LINK that runs for the answer: SMCR-SER-03 */
     if (!smcr_llc_is_free(group)) {
         smcr_llc_queue(link, m);
         return;
