@@ -54,7 +54,7 @@ Test(immediate, immediate_data_of_eight_octets_with_a_write_and_alone)
     cr_expect_eq(rdma_qp_post_send(&asker.qp->base, &wr, NULL), -EINVAL, "it has no data");
 }
 
-/* covers: IWARP-RDMAP-21, IWARP-RDMAP-40, IWARP-RDMAP-43, IWARP-VERB-07 */
+/* covers: IWARP-RDMAP-40, IWARP-RDMAP-43, IWARP-VERB-07 */
 /* covers: IWARP-CM-27 */
 Test(immediate_sink, immediate_data_takes_a_receive_and_the_length_of_the_write_before_it)
 {

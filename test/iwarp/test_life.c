@@ -191,7 +191,7 @@ Test(life, fpdus_right_behind_the_reply_are_taken)
     cr_expect_eq(side_expect(&s, 1, NORNIC_WC_SUCCESS).byte_len, 2);
 }
 
-/* covers: IWARP-ECE-06, IWARP-ECE-07, IWARP-ECE-08 */
+/* covers: IWARP-ECE-06, IWARP-ECE-07, IWARP-ECE-08, IWARP-VERB-02 */
 /* covers: IWARP-CM-10 */
 Test(life, the_rtr_write_is_the_first_message_and_nobody_learns_of_it)
 {

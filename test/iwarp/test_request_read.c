@@ -221,7 +221,7 @@ Test(request_cases, an_answer_to_nothing)
 
 /* --- atomics --- */
 
-/* covers: IWARP-ATOM-03, IWARP-ATOM-06, IWARP-ATOM-10 */
+/* covers: IWARP-ATOM-03, IWARP-ATOM-06, IWARP-ATOM-10, IWARP-ATOM-12 */
 Test(request, atomics_as_masks_and_the_answer_as_a_number)
 {
     static const struct {

@@ -14,13 +14,21 @@ static void on_event(void *ctx, const struct rdma_event *event)
         s->events[s->event_count++] = event->type;
 }
 
+static void on_notify(void *ctx, struct rdma_cq *cq, bool overflow)
+{
+    struct side *s = ctx;
+    (void)cq;
+    s->notified += !overflow;
+}
+
 void side_make(struct side *s, uint64_t seed, const struct side_options *options)
 {
     static const struct side_options none;
     const struct side_options *o = options ? options : &none;
     *s = (struct side){.rnd = {.state = seed}};
     struct rdma_random source = test_random_source(&s->rnd);
-    const struct rdma_cq_config cq_config = {.capacity = o->cq_entries ? o->cq_entries : 512};
+    const struct rdma_cq_config cq_config = {
+        .capacity = o->cq_entries ? o->cq_entries : 512, .notify = on_notify, .ctx = s};
     test_alloc_init(&s->alloc);
     s->memory = aligned_alloc(64, SIDE_BYTES);
     cr_assert_eq(rdma_domain_create(&s->alloc.mem, &source, 64, &s->domain), 0);

@@ -41,6 +41,7 @@ struct side {
     uint8_t *memory; /* SIDE_BYTES, all of it registered with all rights; its remote address is its own */
     enum nornic_event_type events[SIDE_EVENTS];
     unsigned event_count;
+    unsigned notified; /* how often the CQ's notification fired */
 };
 
 void side_make(struct side *s, uint64_t seed, const struct side_options *options);

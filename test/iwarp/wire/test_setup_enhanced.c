@@ -47,7 +47,7 @@ Test(setup_enhanced, the_responder_matches_the_depths_cross_wise)
     }
 }
 
-/* covers: IWARP-ECE-03, IWARP-ECE-04 */
+/* covers: IWARP-ECE-03, IWARP-ECE-04, IWARP-FLOW-03 */
 Test(setup_enhanced, the_initiator_takes_the_depths_of_the_reply)
 {
     static const uint16_t depths[] = {0, 1, 8, 16, 17, 20, 21, 0x3fff};
@@ -70,7 +70,7 @@ Test(setup_enhanced, the_initiator_takes_the_depths_of_the_reply)
     }
 }
 
-/* covers: IWARP-ECE-04 */
+/* covers: IWARP-ECE-04, IWARP-FLOW-03 */
 Test(setup_enhanced, depths_may_be_left_to_the_programs)
 {
     size_t len;
