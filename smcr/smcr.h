@@ -104,8 +104,8 @@ void smcr_retire(struct smcr *smcr, uint64_t now_ns);
  * hears (RFC 7609 4.8.3). Other peers may still read the end of their streams. Returns whether any ended. */
 bool smcr_retire_unheard(struct smcr *smcr, uint64_t now_ns);
 
-/* Whether the caller should wait before smcr_destroy(): DELETE LINK is on its way, or, of a client, not answered
- * (SMCR-LGT-04), or Linux may still need acknowledgements (version 2); or the instance retires, and
+/* Whether the caller should wait before smcr_destroy(): DELETE LINK is on its way, or, of a client, not
+ * answered (SMCR-LGT-04), or Linux may still need acknowledgements (version 2); or the instance retires, and
  * connections still end: in version 1 half of times.llc_ns counts at most. */
 bool smcr_lingers(const struct smcr *smcr, uint64_t now_ns);
 

@@ -191,7 +191,7 @@ void smcr_group_end_for(struct smcr_group *group, uint32_t reason, const char *c
 void smcr_group_want_link(struct smcr_group *group);
 
 /* A port came, or came up: redundancy is repaired at once. */
-void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port);
+void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port, uint64_t now_ns);
 
 /* The alert token of a connection of the group: index and generation (SMCR-CLC-37), never 0. 0: no memory.
  * And back: NULL for a stale or unknown one (SMCR-CDC-06). */

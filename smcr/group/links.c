@@ -74,12 +74,14 @@ void smcr_group_want_link(struct smcr_group *group)
     smcr_group_effect(group, SMCR_GROUP_ADVANCE);
 }
 
-void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port)
+void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port, uint64_t now_ns)
 {
     if (group->state != SMCR_GROUP_USABLE || !smcr_group_may_use(group, port))
         return;
     group->repair_ns = group->smcr->config.times.redundancy_ns;
     group->llc.notice_ns = 0;
     group->failed_offer = NULL;
+    if (rdma_timer_armed(&group->repair_timer)) /* the wait after this try, should it fail: RFC 7609 C.8 */
+        smcr_arm(group->smcr, &group->repair_timer, now_ns + group->repair_ns);
     smcr_group_want_link(group);
 }

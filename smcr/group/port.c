@@ -41,7 +41,7 @@ static void settle_peer_id(struct smcr *smcr, const struct nornic_mac *mac)
 static void port_appeared(struct smcr_port *port, uint64_t now_ns)
 {
     for (struct smcr_group *group = port->smcr->groups; group; group = group->next)
-        smcr_group_port_up(group, port);
+        smcr_group_port_up(group, port, now_ns);
     smcr_settle(port->smcr, now_ns);
 }
 

@@ -93,7 +93,7 @@ static void take(struct stream *in, uint8_t *to, uint32_t room, uint32_t len_byt
     }
 }
 
-/* What the segments of one message must be. */
+/* The expected segments of one message. */
 struct expected {
     enum iwarp_op op;
     uint64_t bytes;
@@ -145,7 +145,7 @@ static void expect_message(const struct expected *e)
     cr_assert_eq(so_far, e->bytes);
 }
 
-/* --- what is posted --- */
+/* --- requests --- */
 
 static int post(enum nornic_wr_opcode opcode, uint64_t wr_id, uint32_t first_bytes, uint32_t second_bytes,
                 uint64_t remote_addr)
@@ -227,7 +227,7 @@ Test(long_messages, a_read_of_2_31_octets_ends_with_the_last_of_them)
     cr_expect_eq(side_expect(&s, 1, NORNIC_WC_SUCCESS).byte_len, HALF);
 }
 
-/* --- what the peer sends --- */
+/* --- messages of the peer --- */
 
 /* covers: IWARP-GEN-04, IWARP-DDP-13 */
 Test(long_messages, a_send_of_2_31_octets_arrives)

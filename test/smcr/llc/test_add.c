@@ -379,11 +379,50 @@ Test(llc_add, SMCR_REC_30_a_group_that_is_redundant_again_plans_no_repair)
     uint8_t m[SMCR_MSG_BYTES], number = confirm_later(&t);
     struct smcr_group *group = played_group(&t);
     cr_assert(rdma_timer_armed(&group->repair_timer));
+    group->failed_offer = group->links[0].port;
     peer_confirm_link(&t.peer, 1, true, m);
     played_send(&t, 1, m);
     cr_assert_eq(played_state(&t, number), SMCR_LINK_ACTIVE);
     cr_assert_not(rdma_timer_armed(&group->repair_timer));
     cr_assert_eq(group->repair_ns, t.pair->node[t.me].smcr->config.times.redundancy_ns);
+    cr_assert_null(group->failed_offer);
+    played_end(&t);
+}
+
+/* The server's next offer, within that time; it is refused. Returns the index of the port that it offered. */
+static unsigned refused(struct played *t, uint64_t max_ns)
+{
+    struct raw_message raw;
+    struct smcr_add_link al;
+    uint8_t m[SMCR_MSG_BYTES];
+    unsigned i = 0;
+    cr_assert(raw_wait(t->peer.link[0].raw, SMCR_LLC_ADD_LINK, false, &raw, max_ns), "no offer");
+    smcr_add_link_get(&al, raw.bytes);
+    peer_add_link_reject(&t->peer, raw.bytes[29], m);
+    played_send(t, 0, m);
+    while (memcmp(al.gid, t->pair->node[t->me].port[i].addr.b, sizeof al.gid) != 0)
+        cr_assert_lt(++i, t->pair->node[t->me].num_ports);
+    return i;
+}
+
+/* An RNIC that comes is tried at once, even where an offer of it failed before (RFC 7609 C.8).
+ * covers: SMCR-REC-30 */
+Test(llc_add, SMCR_REC_30_an_RNIC_that_comes_is_offered_at_once_again)
+{
+    struct played t;
+    played_begin_with(&t, SMCR_SERVER, 1, (struct pair_config){.ports = {1, 2}});
+    const struct smcr_times *times = &t.pair->node[t.me].smcr->config.times;
+    struct smcr_group *group = played_group(&t);
+    cr_assert_eq(group->failed_offer, t.pair->node[t.me].port[1].port, "refused in the first contact");
+    for (unsigned i = 0; i < 2; i++) {
+        pair_cut(t.pair, t.me, 1, true);
+        pair_run_for(t.pair, PAIR_MS);
+        pair_restore(t.pair, t.me, 1);
+        cr_assert_eq(refused(&t, PAIR_MS), 1, "the RNIC that came");
+        cr_assert_eq(group->repair_ns, times->redundancy_ns, "the tries begin anew");
+        cr_assert_eq(refused(&t, times->redundancy_ns + PAIR_S), 0, "the other one, after the shortest wait");
+        cr_assert_eq(group->repair_ns, 2 * times->redundancy_ns);
+    }
     played_end(&t);
 }
 

@@ -112,7 +112,7 @@ static void notice(struct played *t)
     played_send(t, 0, m);
 }
 
-/* The server ignores it where a link is being added, and comes back to it after any other exchange. The offer
+/* The server ignores it while a link is being added, and comes back to it after any other exchange. The offer
  * of the exchange fails, so that a link is still to be had.
  * covers: SMCR-SER-03, SMCR-SER-02, SMCR-SER-05, SMCR-ALK-04 */
 Test(llc_collide, SMCR_SER_03_an_ADD_LINK_notice_is_ignored_or_waits)

@@ -54,6 +54,75 @@ Test(llc_rkey, SMCR_RKY_11_told_again_it_replaces)
     played_end(&t);
 }
 
+/* covers: SMCR-RKY-11 */
+Test(llc_rkey, SMCR_RKY_11_told_again_it_replaces_the_keys_of_all_links)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    const struct smcr_link *one = played_link(&t, 1), *two = played_link(&t, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        played_confirm_rkey(m, 0x4f1, VA + i, 1);
+        m[17] = 2;
+        put_be32(m + 18, 0x645 + i);
+        put_be64(m + 22, VA + i);
+        played_send(&t, 0, m);
+        played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, true, NULL);
+    }
+    struct smcr_group *group = played_group(&t);
+    const struct smcr_peer_rmb *rmb = smcr_peer_rmb_find(group, one, 0x4f1, VA + 1, false);
+    cr_assert_not_null(rmb);
+    cr_assert_eq(smcr_peer_rmb_find(group, two, 0x646, VA + 1, false), rmb);
+    cr_assert_null(smcr_peer_rmb_find(group, two, 0x645, VA, false));
+    played_end(&t);
+}
+
+/* covers: SMCR-RKY-05, SMCR-RKY-08, SMCR-REC-01 */
+Test(llc_rkey, SMCR_RKY_05_a_CONFIRM_RKEY_amid_its_continuations_begins_anew)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    struct smcr_group *group = played_group(&t);
+    played_confirm_rkey(m, 0x4f1, VA, 5);
+    played_send(&t, 0, m);
+    cr_assert_not(smcr_llc_is_free(group), "continuations are due");
+    played_confirm_rkey(m, 0x4f2, VA, 1);
+    m[17] = 2;
+    put_be32(m + 18, 0x645);
+    put_be64(m + 22, VA);
+    played_send(&t, 0, m);
+    cr_assert_eq(group->num_peer_rmbs, 2);
+    cr_assert_null(smcr_peer_rmb_by_key(group, played_link(&t, 1), 0x4f1));
+    cr_assert(smcr_llc_is_free(group), "the exchange is over");
+    pair_run_for(t.pair, 3 * PAIR_S);
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+    cr_assert_eq(played_counters(&t)->llc_timeouts, 0);
+    played_end(&t);
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-05, SMCR-LLC-51 */
+Test(llc_rkey, SMCR_SER_05_a_notice_waits_for_the_continuations_of_the_peer)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin_with(&t, SMCR_SERVER, 2, (struct pair_config){.ports = {3, 3}, .smcr[1].max_links = 3});
+    played_group(&t)->max_links = 3; /* as if the client had agreed to three */
+    const uint64_t *offers = &t.pair->node[1].sent[SMCR_LLC_ADD_LINK], before = *offers;
+    played_confirm_rkey(m, 0x4f1, VA, 3);
+    m[17] = 2;
+    put_be32(m + 18, 0x645);
+    put_be64(m + 22, VA);
+    played_send(&t, 0, m);
+    const uint8_t notice[SMCR_MSG_BYTES] = {SMCR_LLC_ADD_LINK, SMCR_MSG_BYTES, [4] = 2};
+    played_send(&t, 0, notice);
+    cr_assert_eq(*offers, before);
+    const uint8_t last[SMCR_MSG_BYTES] = {SMCR_LLC_CONFIRM_RKEY_CONT, SMCR_MSG_BYTES, [4] = 1, [5] = 9};
+    played_send(&t, 0, last);
+    cr_assert_eq(*offers, before + 1);
+    played_end(&t);
+}
+
 /* covers: SMCR-RKY-06, SMCR-REC-26 */
 Test(llc_rkey, SMCR_RKY_06_a_link_that_is_not_named_is_dead_for_the_peer)
 {
