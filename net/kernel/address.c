@@ -46,10 +46,12 @@ static void append_addr(struct addr_list *list, const struct net_kernel_addr *ad
 static void take_addr(const struct nlmsghdr *message, void *ctx)
 {
     struct addr_list *list = ctx;
-    const struct ifaddrmsg *head = mnl_nlmsg_get_payload(message);
+    const struct ifaddrmsg *head = net_netlink_head(message, RTM_NEWADDR, sizeof *head);
     const struct nlattr *a;
     struct nornic_addr local, peer;
     bool has_local = false, has_peer = false;
+    if (!head)
+        return;
     uint32_t flags = head->ifa_flags;
     mnl_attr_for_each(a, message, sizeof *head)
     {
@@ -150,8 +152,10 @@ struct route {
 static void read_route(const struct nlmsghdr *message, void *ctx)
 {
     struct route *route = ctx;
-    const struct rtmsg *head = mnl_nlmsg_get_payload(message);
+    const struct rtmsg *head = net_netlink_head(message, RTM_NEWROUTE, sizeof *head);
     const struct nlattr *a;
+    if (!head)
+        return;
     route->type = head->rtm_type;
     mnl_attr_for_each(a, message, sizeof *head)
     {
@@ -163,8 +167,9 @@ static void read_route(const struct nlmsghdr *message, void *ctx)
             route->has_gateway = net_netlink_get_addr(a, &route->gateway);
         } else if (mnl_attr_get_type(a) == RTA_PREFSRC) {
             net_netlink_get_addr(a, &route->src);
-        } else if (mnl_attr_get_type(a) == RTA_VIA && len == sizeof(struct rtvia) + 16) {
-            /* struct rtvia: an IPv4 route by a gateway with an IPv6 address */
+        } else if (mnl_attr_get_type(a) == RTA_VIA && len == sizeof(struct rtvia) + 16 &&
+                   ((const struct rtvia *)payload)->rtvia_family == AF_INET6) {
+            /* struct rtvia: an IPv4 route whose gateway has an IPv6 address */
             memcpy(route->gateway.b, payload + sizeof(struct rtvia), 16);
             route->has_gateway = true;
         }

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <libmnl/libmnl.h>
+#include "net/kernel/netlink.h"
 
 #ifndef UDIAG_SHOW_UID
 #define UDIAG_SHOW_UID 0x00000040 /* Linux 5.3 */
@@ -23,8 +23,6 @@
 #define NOT_CONNECTED    7 /* TCP_CLOSE, the state of such a datagram socket */
 #define ANSWER_S         2
 #define ANSWER_BYTES     (32 * 1024)
-
-typedef void each_message(void *ctx, const struct nlmsghdr *message);
 
 int net_diag_open(void)
 {
@@ -35,31 +33,13 @@ int net_diag_open(void)
     return fd < 0 ? -errno : fd;
 }
 
-/* Reads one buffer of the answer. 1: more comes; 0: that was all; or -errno of the kernel. */
-static int read_answer(const uint8_t *answer, ssize_t bytes, uint32_t sequence, each_message *each, void *ctx)
-{
-    const struct nlmsghdr *message = (const struct nlmsghdr *)answer;
-    int left = (int)bytes;
-    for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
-        if (message->nlmsg_seq != sequence)
-            continue;
-        if (message->nlmsg_type == NLMSG_DONE)
-            return 0;
-        if (message->nlmsg_type == NLMSG_ERROR) {
-            const struct nlmsgerr *verdict = mnl_nlmsg_get_payload(message);
-            return message->nlmsg_len < mnl_nlmsg_size(sizeof *verdict) ? -EBADMSG : verdict->error;
-        }
-        each(ctx, message);
-    }
-    return 1;
-}
-
 /* Asks for all sockets of a family. `request` follows the header. Returns 0 or -errno. */
-static int dump(int fd, const void *request, size_t bytes, each_message *each, void *ctx)
+static int dump(int fd, const void *request, size_t bytes, net_netlink_each *each, void *ctx)
 {
     static atomic_uint sequence; /* tells an answer from the rest of an earlier one */
     uint8_t question[NLMSG_HDRLEN + 64] = {0}, answer[ANSWER_BYTES] __attribute__((aligned(8)));
     struct nlmsghdr *header = mnl_nlmsg_put_header(question);
+    bool is_interrupted = false; /* sockets come and go: the answer is good for those that stay */
     header->nlmsg_type = SOCK_DIAG_BY_FAMILY;
     header->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     header->nlmsg_seq = atomic_fetch_add(&sequence, 1) + 1;
@@ -70,7 +50,9 @@ static int dump(int fd, const void *request, size_t bytes, each_message *each, v
         ssize_t got = recv(fd, answer, sizeof answer, 0);
         if (got < 0 && errno != EINTR)
             return errno == EAGAIN ? -ETIMEDOUT : -errno;
-        int more = got < 0 ? 1 : read_answer(answer, got, header->nlmsg_seq, each, ctx);
+        int more = got < 0 ? 1
+                           : net_netlink_read_answer(answer, (size_t)got, header->nlmsg_seq, &is_interrupted,
+                                                     each, ctx);
         if (more <= 0)
             return more;
     }
@@ -83,12 +65,12 @@ struct unix_visit {
     void *ctx;
 };
 
-static void on_unix(void *ctx, const struct nlmsghdr *message)
+static void on_unix(const struct nlmsghdr *message, void *ctx)
 {
     const struct unix_visit *visit = ctx;
-    const struct unix_diag_msg *body = mnl_nlmsg_get_payload(message);
+    const struct unix_diag_msg *body = net_netlink_head(message, SOCK_DIAG_BY_FAMILY, sizeof *body);
     const struct nlattr *attribute;
-    if (message->nlmsg_len < mnl_nlmsg_size(sizeof *body))
+    if (!body)
         return;
     struct net_diag_unix found = {.uid = NET_DIAG_NO_UID, .inode = body->udiag_ino};
     mnl_attr_for_each(attribute, message, sizeof *body)
@@ -144,13 +126,13 @@ struct xdp_visit {
     bool is_found;
 };
 
-static void on_xdp(void *ctx, const struct nlmsghdr *message)
+static void on_xdp(const struct nlmsghdr *message, void *ctx)
 {
     struct xdp_visit *visit = ctx;
     const struct nlattr *attribute;
     struct xdp_diag_info info = {.ifindex = 0};
     uint32_t uid = NET_DIAG_NO_UID;
-    if (message->nlmsg_len < mnl_nlmsg_size(sizeof(struct xdp_diag_msg)))
+    if (!net_netlink_head(message, SOCK_DIAG_BY_FAMILY, sizeof(struct xdp_diag_msg)))
         return;
     mnl_attr_for_each(attribute, message, sizeof(struct xdp_diag_msg))
     {

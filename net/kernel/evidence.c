@@ -18,6 +18,8 @@ static void on_link(const struct nlmsghdr *message, void *ctx)
 {
     bool *is_attached = ctx;
     const struct nlattr *attribute, *inner;
+    if (!net_netlink_head(message, RTM_NEWLINK, sizeof(struct ifinfomsg)))
+        return;
     mnl_attr_for_each(attribute, message, sizeof(struct ifinfomsg))
     {
         if (mnl_attr_get_type(attribute) != IFLA_XDP)

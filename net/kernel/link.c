@@ -6,7 +6,6 @@
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "net/kernel/query.h"
@@ -60,7 +59,7 @@ void net_kernel_read_link(const struct nlmsghdr *message, struct net_kernel_link
         else if (type == IFLA_ADDRESS && len == NORNIC_MAC_BYTES)
             memcpy(interface->mac.b, mnl_attr_get_payload(a), NORNIC_MAC_BYTES);
         else if (type == IFLA_IFNAME)
-            snprintf(interface->name, sizeof interface->name, "%s", mnl_attr_get_str(a));
+            net_netlink_get_str(a, interface->name, sizeof interface->name);
         else if (type == IFLA_LINK && len == 4)
             below = mnl_attr_get_u32(a);
         else if (type == IFLA_LINK_NETNSID)
@@ -75,6 +74,8 @@ static void read_interface(const struct nlmsghdr *message, void *ctx)
 {
     struct net_kernel_link link;
     unsigned parent;
+    if (!net_netlink_head(message, RTM_NEWLINK, sizeof(struct ifinfomsg)))
+        return;
     net_kernel_read_link(message, &link, &parent);
     *(struct net_interface *)ctx = link.interface;
 }
@@ -102,6 +103,14 @@ struct link_list {
     bool is_out_of_memory;
 };
 
+static bool has_link(const struct link_list *list, unsigned ifindex)
+{
+    for (unsigned i = 0; i < list->count; i++)
+        if (list->links[i].interface.index == ifindex)
+            return true;
+    return false;
+}
+
 /* Takes the interface to the front, and its VLAN interfaces behind it: the kernel's order is that of the
  * indexes. */
 static void take_link(const struct nlmsghdr *message, void *ctx)
@@ -109,9 +118,11 @@ static void take_link(const struct nlmsghdr *message, void *ctx)
     struct link_list *list = ctx;
     struct net_kernel_link link;
     unsigned parent;
+    if (!net_netlink_head(message, RTM_NEWLINK, sizeof(struct ifinfomsg)))
+        return;
     net_kernel_read_link(message, &link, &parent);
     bool is_itself = link.interface.index == list->ifindex;
-    if (!is_itself && parent != list->ifindex)
+    if ((!is_itself && parent != list->ifindex) || has_link(list, link.interface.index))
         return;
     struct net_kernel_link *links = realloc(list->links, (list->count + 1) * sizeof link);
     if (!links) {

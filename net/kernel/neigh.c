@@ -34,12 +34,12 @@ struct net_neighbour_query {
 static void note_neighbour(const struct nlmsghdr *message, void *ctx)
 {
     struct net_neighbour_query *neighbour = ctx;
-    const struct ndmsg *head = mnl_nlmsg_get_payload(message);
+    const struct ndmsg *head = net_netlink_head(message, RTM_NEWNEIGH, sizeof *head);
     const struct nlattr *a;
     struct nornic_addr addr;
     const void *mac = NULL;
     bool is_ours = false;
-    if (message->nlmsg_type != RTM_NEWNEIGH || (unsigned)head->ndm_ifindex != neighbour->ifindex)
+    if (!head || (unsigned)head->ndm_ifindex != neighbour->ifindex)
         return;
     mnl_attr_for_each(a, message, sizeof *head)
     {
@@ -154,7 +154,7 @@ static int read_notifications(struct net_neighbour_query *neighbour)
             return err;
         const struct nlmsghdr *message = (const struct nlmsghdr *)buf;
         int left = len < 0 ? 0 : (int)len;
-        for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
+        for (; net_netlink_has(message, left); message = mnl_nlmsg_next(message, &left))
             note_neighbour(message, neighbour);
     }
 }

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <linux/rtnetlink.h>
+#include <string.h>
 #include <sys/socket.h>
+
+#define MAX_ERRNO 4095 /* of the kernel's calls */
 
 void *net_netlink_begin(struct net_netlink_request *request, uint16_t type, uint16_t flags,
                         size_t extra_bytes)
@@ -46,28 +49,61 @@ bool net_netlink_get_addr(const struct nlattr *attribute, struct nornic_addr *ou
     return true;
 }
 
-/* Reads one buffer of the answer. 1: more comes; 0: that was all; or -errno of the kernel. A dump under which
- * the table changed is read to its end, so that nothing of it waits in the socket for the next question. */
-static int read_answer(const uint8_t *answer, ssize_t len, uint32_t sequence, bool *interrupted,
-                       net_netlink_each *each, void *ctx)
+bool net_netlink_has(const struct nlmsghdr *message, int left)
+{
+    return left >= (int)sizeof *message && message->nlmsg_len >= sizeof *message &&
+           message->nlmsg_len <= (unsigned)left;
+}
+
+const void *net_netlink_head(const struct nlmsghdr *message, uint16_t type, size_t bytes)
+{
+    return message->nlmsg_type == type && message->nlmsg_len >= mnl_nlmsg_size(bytes)
+               ? mnl_nlmsg_get_payload(message)
+               : NULL;
+}
+
+void net_netlink_get_str(const struct nlattr *attribute, char *out, size_t room)
+{
+    size_t bytes = strnlen(mnl_attr_get_payload(attribute), mnl_attr_get_payload_len(attribute));
+    bytes = bytes < room ? bytes : room - 1;
+    memcpy(out, mnl_attr_get_payload(attribute), bytes);
+    out[bytes] = '\0';
+}
+
+/* Returns the errno of an answer's last message, 0 or negative. An acknowledgement has one; the end of a dump
+ * has one if the dump failed. */
+static int read_verdict(const struct nlmsghdr *message)
+{
+    const bool is_done = message->nlmsg_type == NLMSG_DONE;
+    int error = 0;
+    if (message->nlmsg_len >= mnl_nlmsg_size(is_done ? sizeof error : sizeof(struct nlmsgerr)))
+        memcpy(&error, mnl_nlmsg_get_payload(message), sizeof error);
+    else if (!is_done)
+        return -EBADMSG;
+    return is_done && error > 0 ? 0 : error <= 0 && error >= -MAX_ERRNO ? error : -EBADMSG;
+}
+
+int net_netlink_read_answer(const uint8_t *answer, size_t len, uint32_t sequence, bool *is_interrupted,
+                            net_netlink_each *each, void *ctx)
 {
     const struct nlmsghdr *message = (const struct nlmsghdr *)answer;
     int left = (int)len;
-    for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+    for (; net_netlink_has(message, left); message = mnl_nlmsg_next(message, &left)) {
         if (message->nlmsg_seq != sequence)
             continue;
-        *interrupted |= (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-        if (message->nlmsg_type == NLMSG_DONE)
-            return *interrupted ? -EINTR : 0;
-        if (message->nlmsg_type == NLMSG_ERROR) {
-            const struct nlmsgerr *verdict = mnl_nlmsg_get_payload(message);
-            return message->nlmsg_len < mnl_nlmsg_size(sizeof *verdict) ? -EBADMSG : verdict->error;
-        }
-        each(message, ctx);
+        *is_interrupted |= (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR)
+            return read_verdict(message);
+        if (message->nlmsg_type == NLMSG_OVERRUN)
+            return -ENOBUFS;
+        if (message->nlmsg_type >= NLMSG_MIN_TYPE)
+            each(message, ctx);
     }
     return 1;
 }
 
+/* Reads all of an answer, also of a dump under which the table changed: nothing of it waits in the socket
+ * for the next question. */
 static int receive_answer(struct mnl_socket *socket, uint32_t sequence, net_netlink_each *each, void *ctx)
 {
     uint8_t answer[16 * 1024] __attribute__((aligned(8)));
@@ -76,9 +112,10 @@ static int receive_answer(struct mnl_socket *socket, uint32_t sequence, net_netl
         ssize_t len = mnl_socket_recvfrom(socket, answer, sizeof answer);
         if (len < 0 && errno != EINTR)
             return -errno;
-        int more = len < 0 ? 1 : read_answer(answer, len, sequence, &interrupted, each, ctx);
+        int more =
+            len < 0 ? 1 : net_netlink_read_answer(answer, (size_t)len, sequence, &interrupted, each, ctx);
         if (more <= 0)
-            return more;
+            return more == 0 && interrupted ? -EINTR : more;
     }
 }
 

@@ -37,8 +37,27 @@ uint8_t net_netlink_family(const struct nornic_addr *addr);
 /* Reads an address attribute of 4 or 16 bytes. false: any other length. */
 bool net_netlink_get_addr(const struct nlattr *attribute, struct nornic_addr *out);
 
-/* Called with each message of an answer. */
+/* Returns whether a whole message is in the `left` bytes at `message`. mnl_nlmsg_ok() takes a length of 2^31
+ * or more for a negative number, and so for a short one. */
+bool net_netlink_has(const struct nlmsghdr *message, int left);
+
+/* Returns the family header of a message of `type`, `bytes` long; NULL if the message has another type or is
+ * shorter. Attributes follow the header. */
+const void *net_netlink_head(const struct nlmsghdr *message, uint16_t type, size_t bytes);
+
+/* Copies a string attribute, with or without a zero at its end, to `out` of `room` bytes. Cuts longer
+ * ones. */
+void net_netlink_get_str(const struct nlattr *attribute, char *out, size_t room);
+
+/* Called with each message of an answer, but those of netlink itself. The length of the message is checked;
+ * its type and the length of its family header are not, see net_netlink_head(). */
 typedef void net_netlink_each(const struct nlmsghdr *message, void *ctx);
+
+/* Reads a buffer of `len` bytes of the answer to the request with number `sequence`, and calls `each` for
+ * its messages. Sets `*is_interrupted` if the table changed under the dump. Returns 1: more comes; 0: the
+ * end; or the kernel's -errno; -EBADMSG if the end is no verdict. */
+int net_netlink_read_answer(const uint8_t *answer, size_t len, uint32_t sequence, bool *is_interrupted,
+                            net_netlink_each *each, void *ctx);
 
 /* Sends the request and calls `each` for every message of the answer. 0, the kernel's -errno (-EINTR: the
  * table changed under a dump, which may lack some or have some twice), or a negative errno of the socket with

@@ -2,12 +2,13 @@
 #include "net/kernel/news.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "net/kernel/netlink.h"
 
 /* Enough for a burst of changes; more than that is a loss, and all is looked at again. */
 #define RECEIVE_BYTES (256 * 1024)
@@ -80,7 +81,7 @@ int net_news_read(struct net_news *news, bool (*is_relevant)(void *ctx, const st
         has_changed |= len < 0 ? errno != EINTR : !is_relevant;
         const struct nlmsghdr *message = (const struct nlmsghdr *)buf;
         int left = len < 0 ? 0 : (int)len;
-        for (; !has_changed && mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
+        for (; !has_changed && net_netlink_has(message, left); message = mnl_nlmsg_next(message, &left))
             has_changed = is_relevant(ctx, message);
     }
 }

@@ -26,8 +26,8 @@ struct net_kernel_link {
  * many are in `*list`, which the caller frees, or -errno; then `*list` is NULL. */
 int net_kernel_links(struct mnl_socket *socket, unsigned ifindex, struct net_kernel_link **list);
 
-/* Reads a message about a link. `*parent_ifindex`: the interface below, where it is a VLAN interface of this
- * namespace with an id that frames can carry; else 0. */
+/* Reads a message about a link, RTM_NEWLINK or RTM_DELLINK with its whole header. `*parent_ifindex`: the
+ * interface below, if it is a VLAN interface of this namespace with an id that frames can carry; else 0. */
 void net_kernel_read_link(const struct nlmsghdr *message, struct net_kernel_link *link,
                           unsigned *parent_ifindex);
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Random calls of libibverbs, librdmacm and rsockets (test/verbs/random), with deaths and forks, over RoCE and iWARP, in
-# a namespace of its own; and of TCP sockets by SMC-R, between two namespaces with a service each. NORNIC_RANDOM_CALLS: how many of each kind (default 4000); NORNIC_SEEDS: runs (default 1).
+# Random calls of libibverbs, librdmacm and rsockets (test/verbs/random), with deaths and forks, over RoCE and iWARP,
+# in a namespace of its own; and of TCP sockets by SMC-R, between two namespaces with a service each.
+# NORNIC_RANDOM_CALLS: how many of each kind (default 4000); NORNIC_SEEDS: runs (default 1).
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
 build=$(realpath "${BUILD:-build}")
