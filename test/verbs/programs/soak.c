@@ -155,6 +155,7 @@ int main(int argc, char **argv)
         err = serve(argv[2], argv[3], end_s, &whole);
     for (; strcmp(argv[1], "client") == 0 && !err && now_s() < end_s; whole += !err)
         err = connect_once(argv[2], argv[3]);
-    printf("%lu\n", whole);
+    if (!err)
+        printf("%lu\n", whole);
     return err;
 }
