@@ -289,8 +289,8 @@ unsigned host_gids_ifindexes(const struct host_gids *gids, unsigned *out, unsign
     unsigned count, taken = 0;
     const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
     for (unsigned i = 0; i < count; i++) {
-        bool is_new = taken < max && roce_dev_gid_find(gids->dev->engine, &addrs[i].addr, NULL,
-                                                       &addrs[i].vlan_id) >= 0;
+        bool is_new =
+            taken < max && roce_dev_gid_find(gids->dev->engine, &addrs[i].addr, NULL, &addrs[i].vlan_id) >= 0;
         for (unsigned k = 0; is_new && k < taken; k++)
             is_new = out[k] != addrs[i].ifindex;
         if (is_new)

@@ -36,11 +36,11 @@ struct net_share {
     uint64_t now_ns, seen_ns;                          /* of the round; when the table was read */
     struct net_share_record said;                      /* as it is there */
     uint64_t steered_writes; /* of the table, when this process gave its groups their filters */
-    bool is_filter_suspect; /* a packet went astray: the filters are to be made anew */
-    bool is_unsaid;         /* the table or the filters have to be written */
-    int say_error;          /* of the last write of the record; 0 or -errno */
-    uint64_t say_at_ns;     /* then: not before */
-    unsigned refusals_left; /* to be handed over before refusals_at_ns */
+    bool is_filter_suspect;  /* a packet went astray: the filters are to be made anew */
+    bool is_unsaid;          /* the table or the filters have to be written */
+    int say_error;           /* of the last write of the record; 0 or -errno */
+    uint64_t say_at_ns;      /* then: not before */
+    unsigned refusals_left;  /* to be handed over before refusals_at_ns */
     uint64_t refusals_at_ns;
     uint64_t nonce; /* of trials, so that nobody else's are taken for ours */
     unsigned trial_step;

@@ -19,7 +19,7 @@
 #define NET_SHARE_SLOTS        255u /* 0 to 254: 0xffffff is the number of multicast */
 #define NET_SHARE_SLOT_BITS    16   /* of a QPN below the slot */
 #define NET_SHARE_ID_BITS      24   /* of a communication id below the slot */
-#define NET_SHARE_PLACES_MAX   255 /* as many as a GID table has */
+#define NET_SHARE_PLACES_MAX   255  /* as many as a GID table has */
 #define NET_SHARE_SERVICES_MAX 128
 #define NET_SHARE_INDEX_MAX    1023
 

@@ -102,8 +102,8 @@ static void steer(struct net_share *share, bool is_anew)
 {
     for (uint32_t i = 0; i < share->own.place_count; i++) {
         const struct net_share_place *place = &share->own.places[i];
-        bool is_new = i >= share->said.place_count ||
-                      memcmp(place, &share->said.places[i], sizeof *place) != 0;
+        bool is_new =
+            i >= share->said.place_count || memcmp(place, &share->said.places[i], sizeof *place) != 0;
         if ((is_anew || is_new) && net_share_count_at(&share->view, &place->addr, place->scope) > 1)
             attach(share, i);
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server adds a link: ADD LINK, the RTokens, CONFIRM LINK over the new one. SMCR-FC-09 to FC-19, sections
- * 10.1, 10.2 and 11.1. */
+/* The server adds a link: ADD LINK, the RTokens, CONFIRM LINK over the new one. SMCR-FC-09 to FC-19,
+ * sections 10.1, 10.2 and 11.1. */
 #include "smcr/llc/flow.h"
 
 /* --- ADD LINK --- */
 
-/* A first contact that has not got so far may still end in TCP (SMCR-FC-23); later the timer tries again. */
+/* A first contact that has not got so far may still end in TCP (SMCR-FC-23); later the timer tries
+ * again. */
 static void cannot_offer(struct smcr_group *group, uint64_t now_ns)
 {
     if (smcr_llc_is_first_contact(group))
@@ -157,7 +158,7 @@ void smcr_llc_confirm_first(struct smcr_group *group, uint64_t now_ns)
     send_confirm_link(link, now_ns);
 }
 
-/* SMCR-ARC-15: 0 takes ours; what cannot be is brought into 2..ours. */
+/* Takes the client's limit of links (SMCR-ARC-15): at least 2, at most the own one; 0: the own one. */
 static void settle_max_links(struct smcr_group *group, uint8_t client_max)
 {
     if (client_max == 0 || client_max > group->max_links)
@@ -165,7 +166,7 @@ static void settle_max_links(struct smcr_group *group, uint8_t client_max)
     group->max_links = client_max < 2 ? 2 : client_max;
 }
 
-/* A link that was added: what it makes superfluous goes (SMCR-ALK-09), and perhaps another one comes. */
+/* After a link was added: a superfluous link goes (SMCR-ALK-09), and perhaps another one comes. */
 static void added(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_link *superfluous = smcr_group_superfluous_link(group);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SMCR-SER: what may come while something runs, row by row of the collision table; and messages that nothing
- * led to, or that cannot be (SMCR-REC-20 to REC-29). */
+/* SMCR-SER: messages during an exchange, row by row of the collision table. Messages without a cause, and
+ * impossible messages (SMCR-REC-20 to REC-29). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 enum running { NOTHING, ADDING, DELETING, CONFIRMING_RKEY, RUNNING_COUNT };
 static const char *const names[] = {"nothing", "ADD LINK", "DELETE LINK", "CONFIRM RKEY"};
 
-/* What the instance waits an answer for, and where it came. */
+/* The exchange of the instance, and the link of it. */
 struct half {
     struct played t;
     enum running running;
@@ -38,7 +38,8 @@ static void find(struct half *h, uint8_t type)
     cr_assert_fail("no %s", smcr_llc_type_name(type));
 }
 
-/* The instance is the server: it has two links, and on demand is in the middle of an exchange of its own. */
+/* The instance is the server: it has two links, and on demand is in the middle of an exchange of its
+ * own. */
 static void server_in(struct half *h, enum running running)
 {
     h->running = running;
@@ -112,9 +113,9 @@ static void notice(struct played *t)
     played_send(t, 0, m);
 }
 
-/* The server ignores it while a link is being added, and comes back to it after any other exchange. The offer
- * of the exchange fails, so that a link is still to be had.
- * covers: SMCR-SER-03, SMCR-SER-02, SMCR-SER-05, SMCR-ALK-04 */
+/* The server ignores it while a link is being added, and comes back to it after any other exchange. The
+ * offer of the exchange fails, so that a link is still to be had. covers: SMCR-SER-03, SMCR-SER-02,
+ * SMCR-SER-05, SMCR-ALK-04 */
 Test(llc_collide, SMCR_SER_03_an_ADD_LINK_notice_is_ignored_or_waits)
 {
     for (enum running r = ADDING; r < RUNNING_COUNT; r++) {
@@ -174,9 +175,8 @@ Test(llc_collide, SMCR_SER_04_RKeys_of_the_client_are_refused_while_links_change
     }
 }
 
-/* A server that needs an RMB while links change tells of it when they have. And a client that has answered a
- * DELETE LINK: not before the link is gone.
- * covers: SMCR-RKY-09, SMCR-SER-02 */
+/* A server tells of a new RMB after the links have changed. A client that has answered a DELETE LINK
+ * tells of it after the link is gone. covers: SMCR-RKY-09, SMCR-SER-02 */
 Test(llc_collide, SMCR_RKY_09_our_own_RKeys_wait_while_links_change)
 {
     for (enum running r = ADDING; r <= DELETING; r++) {
@@ -201,7 +201,7 @@ Test(llc_collide, SMCR_RKY_09_our_own_RKeys_wait_while_links_change)
     pair_run_for(t.pair, 7 * PAIR_US); /* the response is out, and has not arrived */
     cr_assert_eq(played_link(&t, 2)->delete_step, SMCR_LINK_ANSWERS);
     cr_assert_eq(smcr_rmb_get_elem(played_group(&t), &conn), -EINPROGRESS);
-    smcr_rmb_put_elem(&conn, t.pair->now_ns); /* it is for whoever comes next */
+    smcr_rmb_put_elem(&conn, t.pair->now_ns); /* for the next connection */
     smcr_settle(conn.smcr, t.pair->now_ns);
     cr_assert_eq(t.pair->node[0].sent[SMCR_LLC_CONFIRM_RKEY], 0);
     played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, false, m);
@@ -296,8 +296,8 @@ Test(llc_collide, SMCR_SER_03_a_client_processes_an_ADD_LINK_that_crossed_its_CO
     played_end(&h.t);
 }
 
-/* Whether the server knows the new RMB already decides what the client's CONTINUATION lists: it waits for the
- * answer, which comes at once. And so does a CONFIRM LINK (A9). */
+/* The client's CONTINUATION lists the new RMB if the server knows it: the client waits for the answer. A
+ * CONFIRM LINK waits, too (A9). */
 /* covers: SMCR-SER-03, SMCR-LLC-37 */
 Test(llc_collide, SMCR_SER_03_a_client_lists_an_RMB_that_was_confirmed_while_ADD_LINK_came)
 {
@@ -354,7 +354,7 @@ Test(llc_collide, SMCR_REC_31_a_CONFIRM_RKEY_whose_link_was_deleted_begins_anew)
     played_end(&h.t);
 }
 
-/* What a server began over a link, and does not go on with, ends with the link.
+/* An exchange of the server ends with its link.
  * covers: SMCR-SER-05, SMCR-REC-02 */
 Test(llc_collide, SMCR_REC_02_exchanges_end_with_the_link_that_carried_them)
 {
