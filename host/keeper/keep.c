@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The threads of the keeper. A thread for each ledger waits for the end of the owner. It ends the
- * connections, unless the thread of another ledger of the same port takes them along. The main thread looks
- * for new ledgers, and ends the keeper when there has been none for a while. Where no thread can be made, the
- * main thread looks for the dead as well. */
+ * connections, unless the thread of another ledger of the same port takes them along. The main thread
+ * looks for new ledgers, and ends the keeper when there has been none for a while. Where no thread can
+ * be made, the main thread looks for the dead as well. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -239,26 +239,31 @@ static void add_watch(void *ctx, const char *name, unsigned slot)
         keeper->looks_soon = true;
 }
 
-/* Returns a ledger without a thread whose owner has died or closed it, and `*has_died`. NULL: there is none.
- * Tries again to start the threads of the others. */
+/* Takes a ledger without a thread if its owner has ended; `*has_died`: without closing it. Returns false
+ * if the owner lives, and tries again to start a thread. */
+static bool take_ended(struct keeper *keeper, struct watch *watch, bool *has_died)
+{
+    if (watch->has_thread)
+        return false;
+    int ended = net_ledger_try(&watch->estate.ledger);
+    if (ended == -EAGAIN) {
+        keeper->looks_soon |= !start_thread(watch);
+        return false;
+    }
+    watch->has_thread = true; /* this one */
+    *has_died = ended == 0;
+    return true;
+}
+
+/* Returns the first ledger that take_ended() takes. NULL: there is none. */
 static struct watch *find_ended(struct keeper *keeper, bool *has_died)
 {
-    struct watch *found = NULL;
     pthread_mutex_lock(&keeper->lock);
-    for (struct watch *watch = keeper->watches; watch && !found; watch = watch->next) {
-        if (watch->has_thread)
-            continue;
-        int ended = net_ledger_try(&watch->estate.ledger);
-        if (ended == -EAGAIN) {
-            keeper->looks_soon |= !start_thread(watch);
-            continue;
-        }
-        found = watch;
-        found->has_thread = true; /* this one */
-        *has_died = ended == 0;
-    }
+    struct watch *watch = keeper->watches;
+    while (watch && !take_ended(keeper, watch, has_died))
+        watch = watch->next;
     pthread_mutex_unlock(&keeper->lock);
-    return found;
+    return watch;
 }
 
 /* Looks for new ledgers, and for ends of those without a thread. */
@@ -326,8 +331,8 @@ static void ignore_signals(void)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Returns how many ledgers may be open at a time. Each has a descriptor: the limit of the program may be too
- * low for those of all programs. */
+/* Returns how many ledgers may be open at a time. Each has a descriptor: the limit of the program may be
+ * too low for those of all programs. */
 static unsigned raise_limit(void)
 {
     struct rlimit limit;

@@ -129,12 +129,12 @@ int net_interface_addr_list(unsigned ifindex, struct nornic_addr **out, struct n
 
 int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why)
 {
-    struct nornic_addr *list;
+    struct nornic_addr *list = NULL;
     int count = net_interface_addr_list(ifindex, &list, why);
-    if (count < 0)
-        return count;
-    count = (unsigned)count < max ? count : (int)max;
-    memcpy(addrs, list, (size_t)count * sizeof *addrs);
+    if (count > 0) {
+        count = (unsigned)count < max ? count : (int)max;
+        memcpy(addrs, list, (size_t)count * sizeof *addrs);
+    }
     free(list);
     return count;
 }
