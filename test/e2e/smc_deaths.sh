@@ -4,17 +4,13 @@
 # other host, which only read, hear of it within seconds. The other service has no connection left, and new ones work.
 # Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
 . "$(dirname "$0")/lib.sh"
-why=$(why_no_namespaces)
-if [ -n "$why" ]; then
-    skip smc_deaths "$why"
-    exit $status
-fi
+need_namespaces smc_deaths
 if [[ ${BUILD:-build} == *san-* ]]; then
     skip smc_deaths "a sanitizer has to be in the program itself"
     exit $status
 fi
 veth_make 1500 || { notok namespaces "cannot make them"; exit 1; }
-within=5 # seconds
+within=15 # seconds; without the death being told they never hear
 count=20 # connections
 
 cat >"$tmp/ends.py" <<'END'
@@ -59,6 +55,7 @@ serve() {
     until_true 20 [ -S "$tmp/$1.sock" ]
 }
 on() { # HOST NAME ARGUMENT...: ends.py in the background, in $tmp/NAME.out; $pid
+    : >"$tmp/$2.out" # not the words of the one before
     ip netns exec "nn-$$-$1" "$nornic" run --smc --service "$tmp/$1.sock" -- python3 "$tmp/ends.py" "${@:3}" \
         >"$tmp/$2.out" 2>&1 &
     pid=$!
