@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The abilities of a device and its port, its address tables, and the events that it raises. The enumerators
- * have the values of the verbs ABI. */
+/* The abilities of a device and its port, its address tables, and the events that it raises. The
+ * enumerators have the values of the verbs ABI. */
 #ifndef NORNIC_DEVICE_H
 #define NORNIC_DEVICE_H
 
@@ -140,8 +140,8 @@ enum nornic_iwarp_rtr {
 
 /* How an iWARP device sets up its streams (RFC 5044, RFC 6581). All zero: the defaults. */
 struct nornic_iwarp_config {
-    /* Of its Requests, and the newest that it answers: 1 or 2. Default 2, and if a peer ends TCP instead
-     * of answering, another connection with 1. */
+    /* The revision of MPA in its Requests, and the newest that it answers: 1 or 2. Default 2. If a peer
+     * ends TCP and sends no answer, the device tries another connection with 1. */
     uint8_t mpa_rev;
     bool no_crc;        /* do without, if the peer does too */
     bool markers;       /* want them in received FPDUs */
@@ -163,11 +163,11 @@ struct nornic_dev_config {
     bool roce_v1;                /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     bool no_thread;              /* the program makes progress itself, by nornic_dev_progress() */
     uint16_t num_pkeys;          /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 */
-    /* With `cc`: parameters of its own (<nornic/roce/cc_config.h>), but for `on`, which is ignored. Borrowed
-     * for the call. NULL: the defaults. */
+    /* With `cc`: parameters of its own (<nornic/roce/cc_config.h>), but for `on`, which is ignored.
+     * Borrowed for the call. NULL: the defaults. */
     const struct roce_cc_config *cc_config;
-    /* Sees each packet and each change of state (<nornic/roce/trace.h>), under the device's lock, so it calls
-     * nothing of this library. NULL: none. */
+    /* Sees each packet and each change of state (<nornic/roce/trace.h>), under the device's lock, so it
+     * calls nothing of this library. NULL: none. */
     void (*trace)(void *ctx, const struct roce_trace *event);
     void *trace_ctx;
     struct nornic_iwarp_config iwarp; /* port "iwarp:..." */
@@ -190,13 +190,13 @@ int nornic_dev_open_pair(const struct nornic_dev_config *config, struct nornic_d
  * left, and the device goes on. Events not taken are dropped. */
 int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why);
 
-/* One round: frames in, timers, frames out; returns whether anything was done. False at once when another
- * thread is at it. Needed with `no_thread`; on a device with a thread, for a caller that polls in a loop and
- * has no time for another thread: it stands aside while this is called without a pause. Then frames leave
- * before others come in, and the acknowledgement of earlier frames leaves with the next call of this, or of
- * a call that makes, changes, queries or destroys anything of the device; or by the thread, within half a
- * millisecond.
- * A process that ends without any of these, by exit() too, has not acknowledged the last frames. */
+/* One round: frames in, timers, frames out; returns whether anything was done. False at once when
+ * another thread is at it. Needed with `no_thread`; on a device with a thread, for a caller that polls
+ * in a loop and has no time for another thread: it stands aside while this is called without a pause.
+ * Then frames leave before others come in, and the acknowledgement of earlier frames leaves with the
+ * next call of this, or of a call that makes, changes, queries or destroys anything of the device; or by
+ * the thread, within half a millisecond. A process that ends without any of these, by exit() too, has
+ * not acknowledged the last frames. */
 bool nornic_dev_progress(struct nornic_dev *dev);
 
 /* Sleeps until a round has something to do, at most `timeout_ns`. For programs that make progress
@@ -214,9 +214,9 @@ void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out,
 /* The GID at `index` (0..NORNIC_GID_MAX - 1). 0, or -ENOENT: that entry is empty. */
 int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out);
 
-/* The IP address at `index` (0..NORNIC_GID_MAX - 1) that connections are made from and to: that of the GID,
- * or of an iWARP device, as its one GID is no address, one of those that its port is for. 0, or -ENOENT: that
- * entry is empty. */
+/* The IP address at `index` (0..NORNIC_GID_MAX - 1) that connections are made from and to: that of the
+ * GID, or of an iWARP device, as its one GID is no address, one of those that its port is for. 0, or
+ * -ENOENT: that entry is empty. */
 int nornic_dev_query_addr(struct nornic_dev *dev, unsigned index, struct nornic_addr *out);
 
 /* Returns the kernel's index of the interface that owns the GID, or the IP address, at `index`: of a VLAN
@@ -230,8 +230,8 @@ int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid);
 int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index);
 
 /* The P_Key table: entry 0 is NORNIC_PKEY_DEFAULT, the others are invalid until set; 0 makes one invalid
- * again, and queue pairs that use it fall silent. 0, or -EINVAL (no such entry, or a key with the low 15 bits
- * 0). And an entry: 0, or -EINVAL. */
+ * again, and queue pairs that use it fall silent. 0, or -EINVAL (no such entry, or a key with the low 15
+ * bits 0). And an entry: 0, or -EINVAL. */
 int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey);
 int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey);
 
@@ -246,9 +246,9 @@ int nornic_dev_set_port(struct nornic_dev *dev, bool up);
 int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                        uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why);
 
-/* Shows each counter of the device to `visit`: the sums over all queue pairs that are or were, the frames by
- * outcome, and those of its port ("port_rx_no_qp": kept away from the device because no queue pair takes
- * them). Called under the device's lock, so it calls nothing of this library. */
+/* Shows each counter of the device to `visit`: the sums over all queue pairs that are or were, the
+ * frames by outcome, and those of its port ("port_rx_no_qp": kept away from the device because no queue
+ * pair takes them). Called under the device's lock, so it calls nothing of this library. */
 void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const char *name, uint64_t value),
                          void *ctx);
 

@@ -19,7 +19,7 @@ static_assert(NET_UDP_LISTENERS_MAX <= NET_ADDR_PLACES_MAX, "each listener has a
 
 /* --- filters --- */
 
-/* Of one socket, as the gate was summed up last. 0 or -errno: it takes all. */
+/* Sets the filter of a socket by the last sum of the gate. Returns 0, or -errno: the socket takes all. */
 static int filter(const struct net_udp_port *port, unsigned index)
 {
     struct sock_filter code[NET_UDP_FILTER_MAX];

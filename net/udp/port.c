@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One socket for each address: a packet's destination is then that of the socket, and the source of a sent
- * one is chosen by taking the right socket. A group has a socket, too, for receiving. The kernel copies both
- * ways, so buffers are free again when a call returns, and always the same few are used: they stay in the
- * processor's cache. */
+/* One socket for each address: a packet's destination is then that of the socket, and the source of a
+ * sent one is chosen by taking the right socket. A group has a socket, too, for receiving. The kernel
+ * copies both ways, so buffers are free again when a call returns, and always the same few are used:
+ * they stay in the processor's cache. */
 #define _GNU_SOURCE /* recvmmsg() */
 #include "net/udp/port.h"
 
@@ -139,7 +139,7 @@ static unsigned receive(struct net_udp_port *port, int fd, unsigned first, unsig
     return 0;
 }
 
-/* Of the busiest listener; the survey sees those of all others, and of the senders. */
+/* Takes the errors of the busiest listener. The survey takes those of all others, and of the senders. */
 static void look_at_errors(struct net_udp_port *port, uint64_t now_ns)
 {
     if (now_ns < port->look_at_ns || port->busiest >= port->listener_count)
@@ -230,9 +230,9 @@ static unsigned survey(struct net_udp_port *port, struct net_frame *frames, unsi
     return count;
 }
 
-/* Most ports talk by one address, so the listener that was busy last is looked at each time; the others when
- * it has nothing and SURVEY_IDLE_NS have passed, which is so when a sleeper wakes, and before it when
- * SURVEY_BUSY_NS more have. */
+/* Most ports talk by one address, so the listener that was busy last is looked at each time; the others
+ * when it has nothing and SURVEY_IDLE_NS have passed, which is so when a sleeper wakes, and before it
+ * when SURVEY_BUSY_NS more have. */
 static unsigned take_messages(struct net_udp_port *port, struct net_frame *frames, unsigned *messages,
                               unsigned n, bool *share_ready, uint64_t now_ns)
 {
@@ -413,9 +413,9 @@ static void init_base(struct net_udp_port *port, const struct net_interface *int
                                    .mode = net_udp_mode(port)};
 }
 
-/* Opens the share. Without a place for processes to meet, the port has its addresses alone, and its mode says
- * so. If there is a place that does not serve, others may meet there, so that a port of its own would be in
- * their way. */
+/* Opens the share. Without a place for processes to meet, the port has its addresses alone, and its mode
+ * says so. If there is a place that does not serve, others may meet there, so that a port of its own
+ * would be in their way. */
 static int open_share(struct net_udp_port *port, uint32_t first_qpn, struct nornic_error *why)
 {
     int err = net_share_open(first_qpn, &port->share, why);

@@ -12,9 +12,9 @@ struct net_udp_sender {
     struct net_udp_usual usual;
 };
 
-/* Opens the senders of a listener of the port. Processes of the same user may have the same ports. 0, also
- * for a group and for a port that has none; -EBUSY with a sentence: another program has one of the ports; or
- * another -errno with a sentence. */
+/* Opens the senders of a listener of the port. Processes of the same user may have the same ports. 0,
+ * also for a group and for a port that has none; -EBUSY with a sentence: another program has one of the
+ * ports; or another -errno with a sentence. */
 int net_udp_senders_open(const struct net_udp_port *port, struct net_udp_listener *at,
                          struct nornic_error *why);
 /* Closes them. NULL is none. Nothing waits to be sent from them: net_udp_forget(). */
@@ -23,7 +23,7 @@ void net_udp_senders_close(struct net_udp_senders *senders);
 int net_udp_senders_used_fd(const struct net_udp_senders *senders, unsigned k);
 /* The sender of `src_port`; NULL: there is none. */
 struct net_udp_sender *net_udp_sender_at(struct net_udp_senders *senders, uint16_t src_port);
-/* Of a sender the socket of its address, which other processes know; of another socket itself. */
+/* Returns the descriptor that other processes know: of a sender, the socket of its address; else `fd`. */
 int net_udp_senders_shared_fd(const struct net_udp_port *port, int fd);
 
 #endif

@@ -156,8 +156,8 @@ int roce_qp_destroy(struct roce_qp *qp)
 
 /* --- modify --- */
 
-/* What the pure table of state.c cannot know: the device's GIDs, its MTU, and whether the send queue has
- * drained. */
+/* Checks a change against the device's GIDs, its MTU and the send queue. The table of state.c checks all
+ * else. */
 static int check_against_device(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask,
                                 enum nornic_qp_state next)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process dies in each state of a connection. Its notes are all that another CM has (roce/cm/estate.h). The
- * peer gets the message that the state asks for, with the numbers of the connection. */
+/* A process dies in each state of a connection. Its notes are all that another CM has
+ * (roce/cm/estate.h). The peer gets the message that the state asks for, with the numbers of the
+ * connection. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -85,12 +86,18 @@ static void answer(struct scene *s)
     cm_net_run_for(s->net, NS_PER_MS);
 }
 
-static void answer_in_vain(struct scene *s)
+/* Loses the next message of a kind. */
+static void lose_next(struct scene *s, uint16_t attr)
 {
     s->net->lose = cm_net_lose_some;
-    s->net->lose_attr = ROCE_CM_REP;
-    s->net->lose_from = 1;
+    s->net->lose_attr = attr;
     s->net->lose_count = 1;
+}
+
+static void answer_in_vain(struct scene *s)
+{
+    s->net->lose_from = 1;
+    lose_next(s, ROCE_CM_REP);
     answer(s);
 }
 
@@ -116,9 +123,7 @@ static void confirm(struct scene *s)
 
 static void confirm_in_vain(struct scene *s)
 {
-    s->net->lose = cm_net_lose_some;
-    s->net->lose_attr = ROCE_CM_RTU;
-    s->net->lose_count = 1;
+    lose_next(s, ROCE_CM_RTU);
     confirm(s);
 }
 
@@ -131,9 +136,7 @@ static void establish(struct scene *s)
 static void say_goodbye_in_vain(struct scene *s)
 {
     establish(s);
-    s->net->lose = cm_net_lose_some;
-    s->net->lose_attr = ROCE_CM_DREQ;
-    s->net->lose_count = 1;
+    lose_next(s, ROCE_CM_DREQ);
     cr_assert_eq(roce_cm_disconnect(s->active, NULL, 0, s->net->now_ns), 0);
     cm_net_run_for(s->net, NS_PER_MS);
 }
@@ -373,8 +376,8 @@ Test(bury, ROCE_CM_16_a_dreq_without_an_answer_is_repeated_for_a_second)
     finish(&s, dead);
 }
 
-/* The DREP names the id of the dead process, which is no number of the keeper's own. A DREP of another host,
- * or for another id of the peer, ends nothing. */
+/* The DREP names the id of the dead process, which is no number of the keeper's own. A DREP of another
+ * host, or for another id of the peer, ends nothing. */
 Test(bury, ROCE_CM_17_the_drep_is_found_by_the_number_of_the_dead)
 {
     struct scene s = begin(0);

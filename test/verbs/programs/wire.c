@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* wire DIRECTORY SELF PEER: a reliable connection that follows orders. Each line of standard input is an
- * order, and is answered by a line. The two ends meet in DIRECTORY: each writes a file with its name. Scripts
- * of test/e2e give the orders and look at the wire:
+ * order, and is answered by a line. The two ends meet in DIRECTORY: each writes a file with its name.
+ * Scripts of test/e2e give the orders and look at the wire:
  *
- *   connect LOCAL REMOTE PKEY_INDEX TIMEOUT   addresses of the primary path, LOCAL one of the device
- *   load LOCAL REMOTE PKEY_INDEX      loads an alternate path, with path_mig_state REARM
- *   set STATE                         sets path_mig_state: 0 migrated, 1 rearm, 2 armed
- *   path                              path_mig_state and the address of the peer
- *   write COUNT                       RDMA Writes of a counter, each after the completion of the one before
- *   flood MILLISECONDS                RDMA Writes of 64 KiB, eight at a time
- *   event                             the next asynchronous event of the queue pair, or none after 10 s
- *   memory                            the counter that the peer has written
- *   pkeys                             the P_Key table, and how many packets of other P_Keys came
- *   caps                              whether path migration is offered, and the most P_Keys */
+ * connect LOCAL REMOTE PKEY_INDEX TIMEOUT   addresses of the primary path, LOCAL one of the device load
+ * LOCAL REMOTE PKEY_INDEX      loads an alternate path, with path_mig_state REARM set STATE
+ * sets path_mig_state: 0 migrated, 1 rearm, 2 armed path                              path_mig_state and
+ * the address of the peer write COUNT                       RDMA Writes of a counter, each after the
+ * completion of the one before flood MILLISECONDS                RDMA Writes of 64 KiB, eight at a time
+ * event                             the next asynchronous event of the queue pair, or none after 10 s
+ * memory                            the counter that the peer has written pkeys
+ * the P_Key table, and how many packets of other P_Keys came caps                              whether
+ * path migration is offered, and the most P_Keys */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +29,7 @@
 #define FLOOD_AT_ONCE 8
 #define DEPTH         16
 
-/* What one end tells the other. */
+/* The message of each end to the other. */
 struct end {
     uint32_t qpn, psn, rkey;
     uint64_t addr;
